@@ -120,6 +120,11 @@ export interface Platform {
    * not, a group is looked at as soon as its leader has exited.
    */
   readonly holdsIdentity: boolean;
+  /**
+   * Id of the process group that this process is in, to refuse to signal it;
+   * 0 where that cannot be found out.
+   */
+  ownGroup(): number;
   /** Starts a command synchronously. Throws what `Deno.Command` throws. */
   spawn(request: SpawnRequest): Leader;
   /**
@@ -130,7 +135,10 @@ export interface Platform {
     members: readonly ProcessInfo[],
     signal: Deno.Signal | number,
   ): SignalResult;
-  /** One signal to one process, never to another with the same pid. */
+  /**
+   * One signal to one process, never to another with the same pid. Signal 0
+   * asks whether it may be signalled at all, and may skip that check.
+   */
   signalProcess(
     process: ProcessInfo,
     signal: Deno.Signal | number,

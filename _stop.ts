@@ -1,0 +1,321 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+/**
+ * Stopping and waiting: the loops that look, signal, wait and look again until
+ * nothing is left, the same for every kind of target.
+ */
+
+import type {
+  EscapeeSource,
+  MemberSource,
+  Platform,
+  ProcessInfo,
+  ScanQuery,
+  SignalResult,
+  Snapshot,
+} from "./_platform/platform.ts";
+
+/** How much longer than the grace period a stop may take, in milliseconds. */
+export const STOP_MARGIN_MS = 2000;
+
+/** Longest wait between two rounds of SIGKILL: a fork may have been in flight. */
+const KILL_ROUND_MS = 50;
+
+/** What {@linkcode stopGroup} did and what it found. */
+export interface StopReport {
+  /** Time from the first call to the end, in milliseconds. */
+  durationMs: number;
+  /** Whether SIGKILL was sent. */
+  forced: boolean;
+  /** Processes found outside the session by the group's mark. */
+  escaped: ProcessInfo[];
+  /** Processes that are still alive, because they could not be ended. */
+  survivors: ProcessInfo[];
+  /** How the members were found. */
+  members: MemberSource;
+  /** How escapees were looked for; `"none"` if they were not, or could not be. */
+  escapees: EscapeeSource;
+  /** Whether a guard would have ended the group had this process died. */
+  guarded: boolean;
+}
+
+/** What to do about processes that left the session of their group. */
+export type EscapeePolicy = "stop" | "report" | "ignore";
+
+/** What can be stopped and waited for. */
+export interface Target {
+  readonly platform: Platform;
+  /** Its process group. */
+  readonly pgid: number;
+  readonly guarded: boolean;
+  /** True once no live member was seen; it is never signalled again. */
+  readonly gone: boolean;
+  /** True when a signal can only reach this group, never a later namesake. */
+  readonly certain: boolean;
+  /** Resolves when the leader was reaped; undefined where nobody can know. */
+  readonly exited: Promise<unknown> | undefined;
+  /** What a scan must find out to show members and escapees. */
+  readonly query: ScanQuery;
+  /** One signal to the process group. */
+  signal(signal: Deno.Signal | number): SignalResult;
+  /** The live members that a snapshot shows. */
+  members(snapshot: Snapshot): ProcessInfo[];
+  /** The live processes with the group's mark that are no members. */
+  escapees(snapshot: Snapshot): ProcessInfo[];
+  /** Notes that no member is left. */
+  setGone(): void;
+  /** Neither member nor escapee is left: lets everything go. */
+  settle(): Promise<void>;
+}
+
+/** When and how a stop escalates; a later call can only bring it forward. */
+export class StopPlan {
+  readonly killSignal: Deno.Signal;
+  readonly escapees: EscapeePolicy;
+  readonly startedAt: number = performance.now();
+  readonly endAt: number;
+  #killAt: number;
+  #wait = new AbortController();
+
+  constructor(
+    options: {
+      killSignal: Deno.Signal;
+      graceMs: number;
+      escapees: EscapeePolicy;
+    },
+  ) {
+    this.killSignal = options.killSignal;
+    this.escapees = options.escapees;
+    const graceMs = options.killSignal === "SIGKILL" ? 0 : options.graceMs;
+    this.#killAt = this.startedAt + graceMs;
+    this.endAt = this.#killAt + STOP_MARGIN_MS;
+  }
+
+  /** When SIGKILL is due, on the clock of `performance.now()`. */
+  get killAt(): number {
+    return this.#killAt;
+  }
+
+  /** Moves the SIGKILL to `graceMs` from now unless it is due earlier. */
+  bringForward(graceMs: number): void {
+    const killAt = performance.now() + graceMs;
+    if (killAt >= this.#killAt) return;
+    this.#killAt = killAt;
+    this.#wait.abort();
+  }
+
+  /** Aborts when the plan changes during a wait. */
+  waitSignal(): AbortSignal {
+    this.#wait = new AbortController();
+    return this.#wait.signal;
+  }
+}
+
+/** A report, and whom the stop saw alive: members and escapees. */
+export interface StopResult {
+  report: StopReport;
+  seen: ProcessInfo[];
+}
+
+/** Waits until a target has no live member, without signalling anybody. */
+export async function waitUntilGone(
+  target: Target,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let round = 0; !target.gone; round++) {
+    // The group cannot be gone while its leader lives, so nothing is polled.
+    if (target.exited) await abortable(target.exited, signal);
+    const snapshot = await target.platform.scan(target.query);
+    signal.throwIfAborted();
+    const members = target.members(snapshot);
+    if (members.length === 0) {
+      target.setGone();
+      if (target.escapees(snapshot).length === 0) await target.settle();
+      return;
+    }
+    await target.platform.ended(members, { ms: Infinity, round, signal });
+    signal.throwIfAborted();
+  }
+}
+
+/** Rejects with the signal's reason if it aborts before the promise settles. */
+export async function abortable<T>(
+  promise: Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** Stops a target: signal, grace period, SIGKILL, until nothing is left. */
+export function stop(target: Target, plan: StopPlan): Promise<StopResult> {
+  return new Stop(target, plan).run();
+}
+
+class Stop {
+  #target: Target;
+  #plan: StopPlan;
+  #forced = false;
+  #reachedSomebody = false;
+  #denied = new Set<string>();
+  #escaped = new Map<string, ProcessInfo>();
+  #seen = new Map<string, ProcessInfo>();
+  #signalledGroups = new Set<number>();
+  #signalledEscapees = new Set<string>();
+
+  constructor(target: Target, plan: StopPlan) {
+    this.#target = target;
+    this.#plan = plan;
+  }
+
+  async run(): Promise<StopResult> {
+    const { platform } = this.#target;
+    // A bare number is looked up before it is signalled if it may be reused.
+    if (this.#target.certain) this.#signalLeaderGroup();
+    let withoutEscapees = 0;
+    for (let round = 0;; round++) {
+      const snapshot = await platform.scan(this.#query());
+      const members = this.#target.members(snapshot);
+      const escapees = this.#escapees(snapshot);
+      const alive = [...members, ...escapees];
+      withoutEscapees = escapees.length === 0 ? withoutEscapees + 1 : 0;
+      if (members.length === 0) this.#target.setGone();
+      const left = this.#signallable(alive);
+      const over = left.length === 0
+        ? this.#isOver(round, withoutEscapees)
+        : performance.now() >= this.#plan.endAt;
+      if (over) {
+        if (alive.length === 0) await this.#target.settle();
+        const report = this.#report(snapshot, alive);
+        return { report, seen: [...this.#seen.values()] };
+      }
+      if (left.length > 0) {
+        await this.#signalAndWait(members, escapees, left, round);
+      }
+    }
+  }
+
+  #query(): ScanQuery {
+    const { query } = this.#target;
+    return this.#plan.escapees === "ignore"
+      ? { ...query, marks: false }
+      : query;
+  }
+
+  /**
+   * A process that forks and exits during a scan can hide its child from that
+   * one, so two scans must have seen no escapee. One is enough if nobody was
+   * there who could have forked.
+   */
+  #isOver(round: number, withoutEscapees: number): boolean {
+    const nobodyWasThere = round === 0 && !this.#reachedSomebody;
+    return nobodyWasThere || withoutEscapees >= 2 || !this.#query().marks;
+  }
+
+  #escapees(snapshot: Snapshot): ProcessInfo[] {
+    if (this.#plan.escapees === "ignore") return [];
+    const escapees = this.#target.escapees(snapshot);
+    for (const process of escapees) {
+      // Whoever was a member a moment ago and called setsid is one as well.
+      this.#escaped.set(identity(process), process);
+    }
+    return this.#plan.escapees === "report" ? [] : escapees;
+  }
+
+  /** Sorts out who may not be signalled: a survivor at once. */
+  #signallable(processes: ProcessInfo[]): ProcessInfo[] {
+    return processes.filter((process) => {
+      const key = identity(process);
+      if (!this.#seen.has(key)) {
+        this.#seen.set(key, process);
+        const result = this.#target.platform.signalProcess(process, 0);
+        if (result === "denied") this.#denied.add(key);
+      }
+      return !this.#denied.has(key);
+    });
+  }
+
+  async #signalAndWait(
+    members: ProcessInfo[],
+    escapees: ProcessInfo[],
+    left: ProcessInfo[],
+    round: number,
+  ): Promise<void> {
+    const { platform } = this.#target;
+    const signal = this.#plan.waitSignal();
+    const now = performance.now();
+    if (now >= this.#plan.killAt) {
+      this.#kill(members, escapees);
+      await platform.ended(left, { ms: KILL_ROUND_MS, round: 0, signal });
+    } else {
+      this.#ask(members, escapees);
+      const ms = this.#plan.killAt - now;
+      await platform.ended(left, { ms, round, signal });
+    }
+  }
+
+  #signalLeaderGroup(): void {
+    this.#signalledGroups.add(this.#target.pgid);
+    const atOnce = this.#plan.killAt <= performance.now();
+    const signal = atOnce ? "SIGKILL" : this.#plan.killSignal;
+    this.#reachedSomebody = this.#target.signal(signal) === "sent";
+    if (atOnce) this.#forced ||= this.#reachedSomebody;
+    else this.#target.signal("SIGCONT");
+  }
+
+  /** The first signal, once to each group of the session and each escapee. */
+  #ask(members: ProcessInfo[], escapees: ProcessInfo[]): void {
+    const { platform, pgid } = this.#target;
+    for (const [id, group] of Map.groupBy(members, (member) => member.pgid)) {
+      if (this.#signalledGroups.has(id)) continue;
+      if (id === pgid) {
+        this.#signalLeaderGroup();
+        continue;
+      }
+      this.#signalledGroups.add(id);
+      platform.signalGroup(group, this.#plan.killSignal);
+      platform.signalGroup(group, "SIGCONT");
+    }
+    for (const process of escapees) {
+      const key = identity(process);
+      if (this.#signalledEscapees.has(key)) continue;
+      this.#signalledEscapees.add(key);
+      platform.signalProcess(process, this.#plan.killSignal);
+      platform.signalProcess(process, "SIGCONT");
+    }
+  }
+
+  #kill(members: ProcessInfo[], escapees: ProcessInfo[]): void {
+    const { platform, pgid } = this.#target;
+    this.#forced = true;
+    for (const [id, group] of Map.groupBy(members, (member) => member.pgid)) {
+      if (id === pgid) this.#target.signal("SIGKILL");
+      else platform.signalGroup(group, "SIGKILL");
+    }
+    for (const process of escapees) platform.signalProcess(process, "SIGKILL");
+  }
+
+  #report(snapshot: Snapshot, survivors: ProcessInfo[]): StopReport {
+    return {
+      durationMs: performance.now() - this.#plan.startedAt,
+      forced: this.#forced,
+      escaped: [...this.#escaped.values()],
+      survivors,
+      members: snapshot.members,
+      escapees: snapshot.escapees,
+      guarded: this.#target.guarded,
+    };
+  }
+}
+
+/** Tells processes apart, also when a pid is used again. */
+function identity(process: ProcessInfo): string {
+  return `${process.pid}:${process.startTime}`;
+}

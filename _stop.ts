@@ -73,7 +73,6 @@ export class StopPlan {
   readonly killSignal: Deno.Signal;
   readonly escapees: EscapeePolicy;
   readonly startedAt: number = performance.now();
-  readonly endAt: number;
   #killAt: number;
   #wait = new AbortController();
 
@@ -88,12 +87,16 @@ export class StopPlan {
     this.escapees = options.escapees;
     const graceMs = options.killSignal === "SIGKILL" ? 0 : options.graceMs;
     this.#killAt = this.startedAt + graceMs;
-    this.endAt = this.#killAt + STOP_MARGIN_MS;
   }
 
   /** When SIGKILL is due, on the clock of `performance.now()`. */
   get killAt(): number {
     return this.#killAt;
+  }
+
+  /** When whoever is left counts as a survivor, on the same clock. */
+  get endAt(): number {
+    return this.#killAt + STOP_MARGIN_MS;
   }
 
   /** Moves the SIGKILL to `graceMs` from now unless it is due earlier. */

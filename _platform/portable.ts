@@ -18,11 +18,14 @@ import type {
 import { readOwnGroup, scanThroughChildren } from "./portable_scan.ts";
 import { SharedScan } from "./shared_scan.ts";
 
-/** First pause of a wait that polls; doubles with each round. */
+/** First pause between two scans of a wait, in milliseconds; doubles each round. */
 const FIRST_PAUSE_MS = 5;
 
-/** Longest pause of a wait that polls. */
-const LONGEST_PAUSE_MS = 250;
+/** Longest pause between two scans. */
+const LONGEST_PAUSE_MS = 1000;
+
+/** Pause between two looks with signal 0. */
+const PROBE_PAUSE_MS = 50;
 
 /** Exits of leaders that are still to come, so that a wait can end at once. */
 const exits = new Map<number, Promise<unknown>>();
@@ -158,23 +161,38 @@ function spawnDetached(request: SpawnRequest): Deno.ChildProcess {
   }).spawn();
 }
 
-/** Only a scan tells whether processes ended; the exit of a leader is known. */
+/**
+ * Pauses until the next scan, longer with each round. In between, signal 0
+ * tells at little cost when all are reaped, and a leader's exit is known.
+ */
 async function ended(
   processes: readonly ProcessInfo[],
   options: { ms: number; round: number; signal: AbortSignal },
 ): Promise<void> {
-  const { ms, round, signal } = options;
   const done = new AbortController();
-  const backoff = Math.min(
-    FIRST_PAUSE_MS * 2 ** Math.min(round, 10),
-    LONGEST_PAUSE_MS,
-  );
-  const pause: Promise<void> = delay(Math.min(ms, backoff), {
-    signal: AbortSignal.any([signal, done.signal]),
-  }).catch(() => {
-    // The pause was cut short, which is how it ends when something happened.
-  });
+  const signal = AbortSignal.any([options.signal, done.signal]);
+  const backoff = FIRST_PAUSE_MS * 2 ** Math.min(options.round, 10);
+  const ms = Math.min(options.ms, backoff, LONGEST_PAUSE_MS);
   const leaders = processes.flatMap(({ pid }) => exits.get(pid) ?? []);
-  await Promise.race([pause, ...leaders]);
+  await Promise.race([pauseWhileThere(processes, ms, signal), ...leaders]);
   done.abort();
+}
+
+async function pauseWhileThere(
+  processes: readonly ProcessInfo[],
+  ms: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const endAt = performance.now() + ms;
+  let left = ms;
+  while (left > 0 && !signal.aborted) {
+    const pause: Promise<void> = delay(Math.min(left, PROBE_PAUSE_MS), {
+      signal,
+    });
+    await pause.catch(() => {
+      // Cut short, because something happened.
+    });
+    if (processes.every(({ pid }) => kill(pid, 0) === "gone")) return;
+    left = endAt - performance.now();
+  }
 }

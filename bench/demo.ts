@@ -1,0 +1,156 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+/**
+ * Starts the same small tree again and again, stops it in different ways and
+ * prints what is still alive after each. Run with `deno task demo`.
+ */
+
+import { delay } from "@std/async/delay";
+import { spawnGroup, stopGroup } from "../mod.ts";
+
+/** A shell with three children and one grandchild; bounded by itself. */
+const tree = (length: string) =>
+  `sleep ${length} & sh -c 'sleep ${length}; :' & sleep ${length}; :`;
+
+/** How many processes the tree has. */
+const TREE_SIZE = 5;
+
+interface Row {
+  way: string;
+  ms: number;
+  note: string;
+  left: Survivor[];
+}
+
+interface Survivor {
+  pid: number;
+  name: string;
+}
+
+/** Kills one process, as `Deno.ChildProcess` does. */
+async function byChildKill(length: string): Promise<string> {
+  const child = new Deno.Command("sh", { args: ["-c", tree(length)] }).spawn();
+  await standing(length);
+  child.kill();
+  await child.status;
+  return "";
+}
+
+/** Aborts the `signal` of `Deno.Command` and waits for the output. */
+async function bySignal(length: string): Promise<string> {
+  const controller = new AbortController();
+  const output = new Deno.Command("sh", {
+    args: ["-c", tree(length)],
+    stdout: "piped",
+    signal: controller.signal,
+  }).output();
+  await standing(length);
+  controller.abort();
+  const first = await Promise.race([output, delay(2000)]);
+  return first ? "" : "output() hangs, given up";
+}
+
+/** Stops the group. */
+async function byGroup(length: string): Promise<string> {
+  await using group = spawnGroup("sh", ["-c", tree(length)]);
+  await standing(length);
+  await stopGroup(group);
+  return "";
+}
+
+async function measure(
+  way: string,
+  length: string,
+  stop: (length: string) => Promise<string>,
+): Promise<Row> {
+  const startedAt = performance.now();
+  const note = await stop(length);
+  const ms = performance.now() - startedAt;
+  const left = await alive(length);
+  for (const { pid } of left) kill(pid);
+  return { way, ms, note, left };
+}
+
+/** Waits until the whole tree stands. */
+async function standing(length: string): Promise<void> {
+  for (let i = 0; i < 200; i++) {
+    if ((await alive(length)).length === TREE_SIZE) return;
+    await delay(10);
+  }
+}
+
+/** The live processes that have the unique length in their arguments. */
+async function alive(length: string): Promise<Survivor[]> {
+  const lines = Deno.build.os === "linux" ? await readProcfs() : await runPs();
+  return lines.flatMap(({ pid, state, args }) => {
+    if (state === "Z" || !args.includes(`sleep ${length}`)) return [];
+    return { pid, name: args.startsWith("sh ") ? "sh" : "sleep" };
+  });
+}
+
+interface Line {
+  pid: number;
+  state: string;
+  args: string;
+}
+
+async function readProcfs(): Promise<Line[]> {
+  const lines: Line[] = [];
+  for await (const { name } of Deno.readDir("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const stat = await Deno.readTextFile(`/proc/${name}/stat`);
+      const args = await Deno.readTextFile(`/proc/${name}/cmdline`);
+      lines.push({
+        pid: Number(name),
+        state: stat.slice(stat.lastIndexOf(")") + 2)[0]!,
+        args: args.replaceAll("\0", " "),
+      });
+    } catch {
+      // It ended while it was looked at.
+    }
+  }
+  return lines.sort((a, b) => a.pid - b.pid);
+}
+
+async function runPs(): Promise<Line[]> {
+  const { stdout } = await new Deno.Command("ps", {
+    args: ["-A", "-o", "pid=", "-o", "stat=", "-o", "args="],
+  }).output();
+  return new TextDecoder().decode(stdout).split("\n").flatMap((line) => {
+    const match = /^\s*(\d+)\s+(\S)\S*\s+(.*)$/.exec(line);
+    if (!match) return [];
+    return { pid: Number(match[1]), state: match[2]!, args: match[3]! };
+  });
+}
+
+function kill(pid: number): void {
+  try {
+    Deno.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+function print(rows: Row[]): void {
+  const width = Math.max(...rows.map((row) => row.way.length));
+  console.log(`${"stopped with".padEnd(width)}      took  still alive`);
+  for (const { way, ms, note, left } of rows) {
+    const names = left.map(({ pid, name }) => `${pid} ${name}`).join(", ");
+    const time = `${Math.round(ms)} ms`.padStart(8);
+    console.log(
+      `${way.padEnd(width)}  ${time}  ${names || "nobody"}${
+        note ? ` (${note})` : ""
+      }`,
+    );
+  }
+}
+
+if (import.meta.main) {
+  print([
+    await measure("child.kill()", "61.01", byChildKill),
+    await measure("Deno.Command's signal", "61.02", bySignal),
+    await measure("stopGroup(group)", "61.03", byGroup),
+  ]);
+  Deno.exit(0);
+}

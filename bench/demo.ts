@@ -15,10 +15,15 @@ const tree = (length: string) =>
 /** How many processes the tree has. */
 const TREE_SIZE = 5;
 
-interface Row {
-  way: string;
+let trees = 0;
+
+interface Outcome {
   ms: number;
-  note: string;
+  note?: string;
+}
+
+interface Row extends Outcome {
+  way: string;
   left: Survivor[];
 }
 
@@ -28,16 +33,17 @@ interface Survivor {
 }
 
 /** Kills one process, as `Deno.ChildProcess` does. */
-async function byChildKill(length: string): Promise<string> {
+async function byChildKill(length: string): Promise<Outcome> {
   const child = new Deno.Command("sh", { args: ["-c", tree(length)] }).spawn();
   await standing(length);
+  const startedAt = performance.now();
   child.kill();
   await child.status;
-  return "";
+  return { ms: performance.now() - startedAt };
 }
 
 /** Aborts the `signal` of `Deno.Command` and waits for the output. */
-async function bySignal(length: string): Promise<string> {
+async function bySignal(length: string): Promise<Outcome> {
   const controller = new AbortController();
   const output = new Deno.Command("sh", {
     args: ["-c", tree(length)],
@@ -45,30 +51,31 @@ async function bySignal(length: string): Promise<string> {
     signal: controller.signal,
   }).output();
   await standing(length);
+  const startedAt = performance.now();
   controller.abort();
   const first = await Promise.race([output, delay(2000)]);
-  return first ? "" : "output() hangs, given up";
+  const ms = performance.now() - startedAt;
+  return first ? { ms } : { ms, note: "output() hangs, given up" };
 }
 
 /** Stops the group. */
-async function byGroup(length: string): Promise<string> {
+async function byGroup(length: string): Promise<Outcome> {
   await using group = spawnGroup("sh", ["-c", tree(length)]);
   await standing(length);
-  await stopGroup(group);
-  return "";
+  const { durationMs } = await stopGroup(group);
+  return { ms: durationMs };
 }
 
-async function measure(
+/** Runs one way on a tree of its own, and ends what it leaves behind. */
+async function row(
   way: string,
-  length: string,
-  stop: (length: string) => Promise<string>,
+  stop: (length: string) => Promise<Outcome>,
 ): Promise<Row> {
-  const startedAt = performance.now();
-  const note = await stop(length);
-  const ms = performance.now() - startedAt;
+  const length = `61.${Deno.pid}${trees++}`;
+  const outcome = await stop(length);
   const left = await alive(length);
   for (const { pid } of left) kill(pid);
-  return { way, ms, note, left };
+  return { way, left, ...outcome };
 }
 
 /** Waits until the whole tree stands. */
@@ -148,9 +155,10 @@ function print(rows: Row[]): void {
 
 if (import.meta.main) {
   print([
-    await measure("child.kill()", "61.01", byChildKill),
-    await measure("Deno.Command's signal", "61.02", bySignal),
-    await measure("stopGroup(group)", "61.03", byGroup),
+    await row("child.kill()", byChildKill),
+    await row("Deno.Command's signal", bySignal),
+    await row("stopGroup(group)", byGroup),
   ]);
+  // The hanging output() would keep the event loop alive.
   Deno.exit(0);
 }

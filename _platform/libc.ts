@@ -1,0 +1,244 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+/**
+ * The C library, through FFI. Nothing is opened before the first use.
+ *
+ * The library is opened once to look every symbol up, and closed at once:
+ * Deno itself keeps it mapped for its whole life, so the addresses stay good,
+ * and a function pointer is no resource that a test's sanitizer would miss.
+ *
+ * Sizes and variable arguments are declared 32 bits wide, since a 64-bit one
+ * is a bigint in JavaScript: the call extends them to whole registers.
+ */
+
+/** Functions of the C library, with the C prototype behind each. */
+const SYMBOLS = {
+  // int *__errno_location(void)
+  __errno_location: { parameters: [], result: "pointer" },
+  // char *strerror(int errnum)
+  strerror: { parameters: ["i32"], result: "pointer" },
+  // long syscall(long number, ...)
+  syscall: {
+    parameters: ["i32", "i32", "i32", "pointer", "i32"],
+    result: "i32",
+  },
+
+  // int open(const char *pathname, int flags, mode_t mode)
+  open: { parameters: ["buffer", "i32", "u32"], result: "i32" },
+  // ssize_t read(int fd, void *buf, size_t count)
+  read: { parameters: ["i32", "buffer", "u32"], result: "i32" },
+  // ssize_t write(int fd, const void *buf, size_t count)
+  write: { parameters: ["i32", "buffer", "u32"], result: "i32" },
+  // int close(int fd)
+  close: { parameters: ["i32"], result: "i32" },
+  // int pipe2(int pipefd[2], int flags)
+  pipe2: { parameters: ["buffer", "i32"], result: "i32" },
+  // int fcntl(int fd, int op, int arg)
+  fcntl: { parameters: ["i32", "i32", "i32"], result: "i32" },
+  // ssize_t getdents64(int fd, void *dirp, size_t count)
+  getdents64: { parameters: ["i32", "buffer", "u32"], result: "i32" },
+  // int statx(int dirfd, const char *pathname, int flags, unsigned int mask,
+  //           struct statx *statxbuf)
+  statx: {
+    parameters: ["i32", "buffer", "i32", "u32", "buffer"],
+    result: "i32",
+  },
+  // int faccessat(int dirfd, const char *pathname, int mode, int flags)
+  faccessat: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
+  // char *getcwd(char *buf, size_t size)
+  getcwd: { parameters: ["buffer", "u32"], result: "pointer" },
+
+  // int epoll_create1(int flags)
+  epoll_create1: { parameters: ["i32"], result: "i32" },
+  // int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+  epoll_ctl: { parameters: ["i32", "i32", "i32", "buffer"], result: "i32" },
+  // int epoll_wait(int epfd, struct epoll_event *events, int maxevents,
+  //                int timeout)
+  epoll_wait: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
+  // The same, on a thread of its own while it blocks.
+  epoll_wait_blocking: {
+    name: "epoll_wait",
+    parameters: ["i32", "buffer", "i32", "i32"],
+    result: "i32",
+    nonblocking: true,
+  },
+  // int eventfd(unsigned int initval, int flags)
+  eventfd: { parameters: ["u32", "i32"], result: "i32" },
+  // int poll(struct pollfd *fds, nfds_t nfds, int timeout)
+  poll: { parameters: ["buffer", "u32", "i32"], result: "i32" },
+
+  // int posix_spawn(pid_t *pid, const char *path,
+  //                 const posix_spawn_file_actions_t *file_actions,
+  //                 const posix_spawnattr_t *attrp,
+  //                 char *const argv[], char *const envp[])
+  posix_spawn: {
+    parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
+    result: "i32",
+  },
+  // int posix_spawnattr_init(posix_spawnattr_t *attr)
+  posix_spawnattr_init: { parameters: ["buffer"], result: "i32" },
+  // int posix_spawnattr_destroy(posix_spawnattr_t *attr)
+  posix_spawnattr_destroy: { parameters: ["buffer"], result: "i32" },
+  // int posix_spawnattr_setflags(posix_spawnattr_t *attr, short flags)
+  posix_spawnattr_setflags: { parameters: ["buffer", "i16"], result: "i32" },
+  // int posix_spawnattr_setsigdefault(posix_spawnattr_t *attr,
+  //                                   const sigset_t *sigdefault)
+  posix_spawnattr_setsigdefault: {
+    parameters: ["buffer", "buffer"],
+    result: "i32",
+  },
+  // int posix_spawnattr_setsigmask(posix_spawnattr_t *attr,
+  //                                const sigset_t *sigmask)
+  posix_spawnattr_setsigmask: {
+    parameters: ["buffer", "buffer"],
+    result: "i32",
+  },
+  // int posix_spawn_file_actions_init(posix_spawn_file_actions_t *actions)
+  posix_spawn_file_actions_init: { parameters: ["buffer"], result: "i32" },
+  // int posix_spawn_file_actions_destroy(posix_spawn_file_actions_t *actions)
+  posix_spawn_file_actions_destroy: { parameters: ["buffer"], result: "i32" },
+  // int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions,
+  //                                      int fildes, int newfildes)
+  posix_spawn_file_actions_adddup2: {
+    parameters: ["buffer", "i32", "i32"],
+    result: "i32",
+  },
+  // int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t *actions,
+  //                                      int fildes, const char *path,
+  //                                      int oflag, mode_t mode)
+  posix_spawn_file_actions_addopen: {
+    parameters: ["buffer", "i32", "buffer", "i32", "u32"],
+    result: "i32",
+  },
+  // int posix_spawn_file_actions_addchdir_np(
+  //   posix_spawn_file_actions_t *actions, const char *path)
+  posix_spawn_file_actions_addchdir_np: {
+    parameters: ["buffer", "buffer"],
+    result: "i32",
+  },
+
+  // pid_t getpgid(pid_t pid)
+  getpgid: { parameters: ["i32"], result: "i32" },
+  // int kill(pid_t pid, int sig)
+  kill: { parameters: ["i32", "i32"], result: "i32" },
+  // int waitid(idtype_t idtype, id_t id, siginfo_t *infop, int options)
+  waitid: { parameters: ["i32", "u32", "buffer", "i32"], result: "i32" },
+  // int clock_gettime(clockid_t clockid, struct timespec *tp)
+  clock_gettime: { parameters: ["i32", "buffer"], result: "i32" },
+
+  // int ioctl(int fd, unsigned long op, void *argp)
+  ioctl: { parameters: ["i32", "u32", "buffer"], result: "i32" },
+  // int posix_openpt(int flags)
+  posix_openpt: { parameters: ["i32"], result: "i32" },
+  // int grantpt(int fd)
+  grantpt: { parameters: ["i32"], result: "i32" },
+  // int unlockpt(int fd)
+  unlockpt: { parameters: ["i32"], result: "i32" },
+  // int ptsname_r(int fd, char *buf, size_t size)
+  ptsname_r: { parameters: ["i32", "buffer", "u32"], result: "i32" },
+  // int tcgetattr(int fd, struct termios *termios_p)
+  tcgetattr: { parameters: ["i32", "buffer"], result: "i32" },
+  // void cfmakeraw(struct termios *termios_p)
+  cfmakeraw: { parameters: ["buffer"], result: "void" },
+  // int tcsetattr(int fd, int actions, const struct termios *termios_p)
+  tcsetattr: { parameters: ["i32", "i32", "buffer"], result: "i32" },
+} as const satisfies Record<
+  string,
+  Deno.ForeignFunction & { readonly name?: string }
+>;
+
+type Symbols = typeof SYMBOLS;
+
+/** The functions of {@linkcode SYMBOLS}, and the environment. */
+export type Libc =
+  & {
+    readonly [Name in keyof Symbols]: Deno.UnsafeFnPointer<
+      Symbols[Name]
+    >["call"];
+  }
+  & {
+    /** Address of `char **environ`, environ(7). */
+    readonly environ: NonNullable<Deno.PointerValue>;
+  };
+
+const encoder = new TextEncoder();
+
+/** Undefined before the first use, null where there is no such library. */
+let loaded: Libc | null | undefined;
+
+/**
+ * Whether this process may and can use the C library. The user is never
+ * asked: the permission is granted already, or it counts as refused.
+ */
+export function libcAvailable(): boolean {
+  const { os, arch } = Deno.build;
+  if (os !== "linux" || (arch !== "x86_64" && arch !== "aarch64")) return false;
+  // Asked each time, since a permission can be revoked.
+  if (Deno.permissions.querySync({ name: "ffi" }).state !== "granted") {
+    return false;
+  }
+  return load() !== null;
+}
+
+/** The C library. Only after {@linkcode libcAvailable} said yes. */
+export function libc(): Libc {
+  const symbols = load();
+  if (symbols === null) {
+    throw new Deno.errors.NotSupported("Cannot find the C library");
+  }
+  return symbols;
+}
+
+/** The text as a C string. */
+export function cString(text: string): Uint8Array<ArrayBuffer> {
+  return encoder.encode(text + "\0");
+}
+
+/** The address of a buffer, to be written into another one. */
+export function addressOf(buffer: BufferSource): bigint {
+  return Deno.UnsafePointer.value(Deno.UnsafePointer.of(buffer));
+}
+
+/** The error number of the C function that was called just before. */
+export function errno(): number {
+  const location = libc().__errno_location();
+  return new Deno.UnsafePointerView(location!).getInt32();
+}
+
+function load(): Libc | null {
+  if (loaded !== undefined) return loaded;
+  try {
+    loaded = lookUp();
+  } catch {
+    // Another C library than glibc, or one that is too old: the portable
+    // implementation takes over.
+    loaded = null;
+  }
+  return loaded;
+}
+
+function lookUp(): Libc {
+  const library = Deno.dlopen("libc.so.6", {
+    // void *dlsym(void *handle, const char *symbol)
+    dlsym: { parameters: ["pointer", "buffer"], result: "pointer" },
+  });
+  try {
+    const find = (name: string) => {
+      const address = library.symbols.dlsym(null, cString(name));
+      if (address === null) throw new Deno.errors.NotFound(name);
+      return address;
+    };
+    const symbols: Record<string, unknown> = { environ: find("environ") };
+    for (const [name, definition] of Object.entries(SYMBOLS)) {
+      const address = find("name" in definition ? definition.name : name);
+      const pointer = new Deno.UnsafeFnPointer<Deno.ForeignFunction>(
+        address as Deno.PointerObject<Deno.ForeignFunction>,
+        definition,
+      );
+      symbols[name] = pointer.call.bind(pointer);
+    }
+    return symbols as Libc;
+  } finally {
+    library.close();
+  }
+}

@@ -1,0 +1,186 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+import type { GuardHold } from "./guard.ts";
+import { libc } from "./libc.ts";
+import { bootTicks, reap } from "./linux_exit.ts";
+import type { SpawnedChild } from "./linux_spawn.ts";
+import { openPidfd, signalNumbered, signalPidfdGroup } from "./pidfd.ts";
+import type {
+  Leader,
+  ProcessInfo,
+  SignalResult,
+  Snapshot,
+} from "./platform.ts";
+import { lookAtGroup, readProcess } from "./procfs.ts";
+import type { ReactorGroup } from "./reactor.ts";
+import { signalNumber } from "./signals.ts";
+import {
+  FdReadableStream,
+  FdReader,
+  fdWritableStream,
+  FdWriter,
+} from "./streams.ts";
+
+/** How often a child is looked at where nothing tells of its end. */
+const POLL_MS = 20;
+
+/** A leader that this process has started and reaps itself. */
+export class LinuxLeader implements Leader {
+  readonly pid: number;
+  readonly startTime: number;
+  readonly guarded: boolean;
+  readonly stdin: Leader["stdin"];
+  readonly stdout: Leader["stdout"];
+  readonly stderr: Leader["stderr"];
+  readonly status: Promise<Deno.CommandStatus>;
+  readonly #group: number;
+  readonly #reactor: ReactorGroup;
+  /** Null for a group that outlives this process. */
+  readonly #guard: GuardHold | null;
+  /** Stays with the group when the leader is dead and reaped. */
+  #pidfd: number | null;
+  /** When the leader was reaped; null before. */
+  #reapedAt: number | null = null;
+  #isGone = false;
+
+  constructor(
+    child: SpawnedChild,
+    options: {
+      group: number;
+      guard: GuardHold | null;
+      reactor: ReactorGroup;
+    },
+  ) {
+    this.pid = child.pid;
+    this.#group = options.group;
+    this.#guard = options.guard;
+    this.guarded = options.guard?.guarded ?? false;
+    this.#reactor = options.reactor;
+    // The child is not reaped yet, so the number is its own.
+    const pidfd = openPidfd(this.pid);
+    this.#pidfd = pidfd < 0 ? null : pidfd;
+    this.startTime = readStartTime(this.pid);
+    const { stdin, stdout, stderr } = child.pipes;
+    this.stdin = this.#writable(stdin);
+    this.stdout = this.#readable(stdout);
+    this.stderr = this.#readable(stderr);
+    this.status = this.#exit();
+  }
+
+  signalGroup(signal: Deno.Signal | number): SignalResult {
+    if (this.#isGone) return "gone";
+    const number = signalNumber(signal);
+    const result = this.#signalThroughPidfd(number) ??
+      this.#signalByNumber(number);
+    // The number may be given to anybody from now on.
+    if (result === "gone" && this.#reapedAt !== null) this.release();
+    return result;
+  }
+
+  owns(snapshot: Snapshot): boolean {
+    if (this.#reapedAt === null) return true;
+    if (snapshot.processes.some((other) => this.#isStranger(other))) {
+      return false;
+    }
+    const group = this.#isGone ? "gone" : this.#signalThroughPidfd(0);
+    if (group === "sent" || group === "denied") return true;
+    // Other groups of the session hold the number as well.
+    return this.#isOurs(snapshot);
+  }
+
+  ref(): void {
+    this.#reactor.ref();
+  }
+
+  unref(): void {
+    this.#reactor.unref();
+  }
+
+  async release(): Promise<void> {
+    this.#isGone = true;
+    if (this.#reapedAt !== null) this.#closePidfd();
+    await this.#guard?.standDown();
+  }
+
+  /** Null where there is no pidfd or the kernel knows no groups of one. */
+  #signalThroughPidfd(signal: number): SignalResult | null {
+    return this.#pidfd === null ? null : signalPidfdGroup(this.#pidfd, signal);
+  }
+
+  /** The number is ours until the leader is reaped; later it may be anybody's. */
+  #signalByNumber(signal: number): SignalResult {
+    if (this.#reapedAt !== null && !this.owns(lookAtGroup(this.pid))) {
+      return "gone";
+    }
+    return signalNumbered(-this.pid, signal);
+  }
+
+  /** Whether a process has got the leader's number after it was reaped. */
+  #isStranger({ pid, startTime }: ProcessInfo): boolean {
+    if (pid !== this.pid || startTime === this.startTime) return false;
+    return this.startTime !== 0 || startTime > (this.#reapedAt ?? Infinity);
+  }
+
+  /** Whether a member carries the mark or is older than the leader's end. */
+  #isOurs({ processes, marks }: Snapshot): boolean {
+    const reapedAt = this.#reapedAt ?? Infinity;
+    return processes.some((process) =>
+      (process.sid === this.pid || process.pgid === this.pid) &&
+      (process.startTime <= reapedAt ||
+        marks.get(process.pid)?.includes(this.#group))
+    );
+  }
+
+  async #exit(): Promise<Deno.CommandStatus> {
+    let status = reap(this.pid);
+    while (status === null) {
+      await this.#pause();
+      status = reap(this.pid);
+    }
+    this.#reapedAt = bootTicks();
+    // Whoever awaits nothing but the status must not keep a descriptor open.
+    if (this.#isGone || this.signalGroup(0) === "gone") await this.release();
+    return status;
+  }
+
+  /** Waits until the leader may have exited. */
+  async #pause(): Promise<void> {
+    if (this.#pidfd !== null) {
+      try {
+        await this.#reactor.watch(this.#pidfd, "read").ready;
+        return;
+      } catch {
+        // There are no descriptors left to wait with.
+      }
+    }
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, POLL_MS);
+      if (!this.#reactor.isRef) Deno.unrefTimer(timer);
+    });
+  }
+
+  #closePidfd(): void {
+    if (this.#pidfd !== null) libc().close(this.#pidfd);
+    this.#pidfd = null;
+  }
+
+  #readable(fd: number | null): FdReadableStream | null {
+    if (fd === null) return null;
+    return new FdReadableStream(new FdReader(fd, { group: this.#reactor }));
+  }
+
+  #writable(fd: number | null): Leader["stdin"] {
+    if (fd === null) return null;
+    return fdWritableStream(new FdWriter(fd, { group: this.#reactor }));
+  }
+}
+
+/** Start time of a child, which exists until it is reaped; 0 if unknown. */
+function readStartTime(pid: number): number {
+  try {
+    return readProcess(pid)?.startTime ?? 0;
+  } catch {
+    // With too many files open the child runs all the same.
+    return 0;
+  }
+}

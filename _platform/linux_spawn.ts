@@ -1,0 +1,189 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+import { C } from "./constants.ts";
+import { check, describeErrno, Errno, systemError } from "./errno.ts";
+import { inheritedEnvironment } from "./environment.ts";
+import { libc } from "./libc.ts";
+import { markEnv } from "./marks.ts";
+import type { SpawnRequest } from "./platform.ts";
+import { type FileAction, posixSpawn, type SpawnPlan } from "./posix_spawn.ts";
+import {
+  currentDirectory,
+  fileType,
+  findProgram,
+  joinPath,
+  requireRun,
+} from "./resolve.ts";
+
+/** Names of the standard streams, by descriptor. */
+const STREAMS = ["stdin", "stdout", "stderr"] as const;
+
+/** Where a file without `#!` is run, as execvp(3) does it. */
+const SHELL = "/bin/sh";
+
+/** They would not follow the size of the child's terminal. */
+const SIZE_VARIABLES = ["COLUMNS", "LINES"];
+
+/** A child and this process's ends of its pipes. */
+export interface SpawnedChild {
+  readonly pid: number;
+  /** Nonblocking and CLOEXEC; null unless piped. */
+  readonly pipes: Readonly<Record<(typeof STREAMS)[number], number | null>>;
+}
+
+/** What to run and with which variables. */
+interface Program {
+  readonly path: string;
+  readonly cwd: string | undefined;
+  readonly envp: (string | bigint)[];
+}
+
+/** Starts the leader of a session. Throws what `Deno.Command` throws. */
+export function spawnChild(request: SpawnRequest): SpawnedChild {
+  const program = prepare(request);
+  const ours: (number | null)[] = [];
+  const theirs: number[] = [];
+  try {
+    const actions = request.terminal
+      ? terminalActions(request.terminal.path)
+      : STREAMS.map((name, fd) => connect(request[name], fd, ours, theirs))
+        .filter((action) => action !== null);
+    const pid = start(request, program, actions);
+    const [stdin = null, stdout = null, stderr = null] = ours;
+    return { pid, pipes: { stdin, stdout, stderr } };
+  } catch (error) {
+    for (const fd of ours) {
+      if (fd !== null) libc().close(fd);
+    }
+    throw error;
+  } finally {
+    for (const fd of theirs) libc().close(fd);
+  }
+}
+
+/** Finds the program and makes sure that it may be run. */
+function prepare(request: SpawnRequest): Program {
+  const { command, clearEnv } = request;
+  const inherited = inheritedEnvironment();
+  const valueOf = (wanted: string) =>
+    inherited.find(({ name }) => name === wanted)?.value;
+  const cwd = childDirectory(command, request.cwd);
+  const path = findProgram(command, {
+    cwd: cwd ?? "",
+    path: request.env.PATH ?? valueOf("PATH"),
+    home: valueOf("HOME"),
+  });
+  if (path === null) {
+    throw spawnError(command, Errno.ENOENT, "entity not found");
+  }
+  const passedOn = clearEnv
+    ? []
+    : inherited.filter(({ name }) =>
+      !Object.hasOwn(request.env, name) &&
+      !(request.terminal && SIZE_VARIABLES.includes(name))
+    );
+  requireRun(command, path, () => [
+    ...passedOn.map(({ name, value }) => [name, value] as const),
+    ...Object.entries(request.env),
+  ]);
+  const own = { ...request.env, ...markEnv(request.group, request.outlive) };
+  const envp = [
+    ...passedOn.map(({ address }) => address),
+    ...Object.entries(own).map(([name, value]) => `${name}=${value}`),
+  ];
+  return { path, cwd: request.cwd === undefined ? undefined : cwd, envp };
+}
+
+/** The absolute directory that a path, or a path in `PATH`, is relative to. */
+function childDirectory(
+  command: string,
+  cwd: string | undefined,
+): string | undefined {
+  if (cwd?.startsWith("/")) return joinPath("", cwd);
+  if (cwd === undefined && command.startsWith("/")) return undefined;
+  return joinPath(currentDirectory(), cwd ?? "");
+}
+
+/**
+ * Connects a standard stream of the child. Notes this process's end and the
+ * child's end of a pipe; null where there is nothing to be done.
+ */
+function connect(
+  kind: "piped" | "inherit" | "null",
+  fd: number,
+  ours: (number | null)[],
+  theirs: number[],
+): FileAction | null {
+  ours[fd] = null;
+  if (kind === "inherit") return null;
+  const isInput = fd === 0;
+  if (kind === "null") {
+    const flags = isInput ? C.O_RDONLY : C.O_WRONLY;
+    return { fd, open: "/dev/null", flags };
+  }
+  const ends = new Int32Array(2);
+  check("pipe2", libc().pipe2(ends, C.O_CLOEXEC));
+  const [read = -1, write = -1] = ends;
+  const [our, their] = isInput ? [write, read] : [read, write];
+  ours[fd] = our;
+  theirs.push(their);
+  // The other end is the child's own, who expects a pipe that blocks.
+  check("fcntl", libc().fcntl(our, C.F_SETFL, C.O_NONBLOCK));
+  return { fd, from: their };
+}
+
+/**
+ * All three streams on a terminal. The leader of a new session gets the first
+ * one that it opens as its controlling terminal.
+ */
+function terminalActions(path: string): FileAction[] {
+  return [
+    { fd: 0, open: path, flags: C.O_RDWR },
+    { fd: 1, from: 0 },
+    { fd: 2, from: 0 },
+  ];
+}
+
+function start(
+  request: SpawnRequest,
+  program: Program,
+  actions: readonly FileAction[],
+): number {
+  const { path, cwd, envp } = program;
+  const plan: SpawnPlan = {
+    path,
+    argv: [path, ...request.args],
+    envp,
+    cwd,
+    actions,
+    newSession: true,
+    resetSignals: request.terminal ? "all" : "pipe",
+  };
+  const result = posixSpawn(plan);
+  if (result.errno === 0) return result.pid;
+  if (result.errno !== Errno.ENOEXEC) throw reason(program, result.errno);
+  const argv = [SHELL, ...plan.argv];
+  const again = posixSpawn({ ...plan, path: SHELL, argv });
+  if (again.errno === 0) return again.pid;
+  throw reason(program, again.errno);
+}
+
+/** Why a program was not started: a directory that is none comes first. */
+function reason({ path, cwd }: Program, errno: number): Error {
+  if (cwd !== undefined) {
+    const type = fileType(cwd);
+    if (type === null) {
+      return spawnError(path, Errno.ENOENT, `No such cwd '${cwd}'`);
+    }
+    if (type !== "directory") {
+      const text = `cwd is not a directory '${cwd}'`;
+      return spawnError(path, Errno.ENOENT, text);
+    }
+  }
+  return spawnError(path, errno, describeErrno(errno));
+}
+
+/** An error as `Deno.Command` throws it. */
+function spawnError(program: string, errno: number, text: string): Error {
+  return systemError(errno, `Failed to spawn '${program}': ${text}`);
+}

@@ -1,0 +1,90 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+/** Pidfds: descriptors that stay with one process whoever gets its number. */
+
+import { C } from "./constants.ts";
+import { callError, Errno } from "./errno.ts";
+import { errno, libc } from "./libc.ts";
+import type { ProcessInfo, SignalResult } from "./platform.ts";
+import { isSame } from "./procfs.ts";
+
+/** Whether the kernel has refused to signal a group through a pidfd. */
+let refusesGroups = false;
+
+/**
+ * A pidfd of the process, or the negative error number. The descriptor is
+ * CLOEXEC and can be read once the process has ended.
+ */
+export function openPidfd(pid: number): number {
+  const fd = libc().syscall(C.SYS_pidfd_open, pid, 0, null, 0);
+  return fd === -1 ? -errno() : fd;
+}
+
+/**
+ * Opens a pidfd of this very process: its start time is looked at once the
+ * number cannot change hands any more. "gone" if it has ended and was reaped,
+ * null where the kernel or a filter refuses pidfds.
+ */
+export function openVerified(process: ProcessInfo): number | "gone" | null {
+  const fd = openPidfd(process.pid);
+  if (fd < 0) return -fd === Errno.ESRCH ? "gone" : null;
+  if (isSame(process)) return fd;
+  libc().close(fd);
+  return "gone";
+}
+
+/** A signal to the process of a pidfd. */
+export function signalPidfd(fd: number, signal: number): SignalResult {
+  return toResult(
+    "pidfd_send_signal",
+    libc().syscall(C.SYS_pidfd_send_signal, fd, signal, null, 0),
+  );
+}
+
+/**
+ * A signal to the process group that the process of a pidfd leads or has led,
+ * whoever has the number by now. Null for a kernel before 6.9 or a filter that
+ * refuses it.
+ */
+export function signalPidfdGroup(
+  fd: number,
+  signal: number,
+): SignalResult | null {
+  if (refusesGroups) return null;
+  const result = libc().syscall(
+    C.SYS_pidfd_send_signal,
+    fd,
+    signal,
+    null,
+    C.PIDFD_SIGNAL_PROCESS_GROUP,
+  );
+  if (result === -1) {
+    const number = errno();
+    if (number === Errno.EINVAL || number === Errno.ENOSYS) {
+      refusesGroups = true;
+      return null;
+    }
+    return errnoToResult("pidfd_send_signal", number);
+  }
+  return "sent";
+}
+
+/** A signal to a process by its number, or to a group by the negative one. */
+export function signalNumbered(pid: number, signal: number): SignalResult {
+  return toResult("kill", libc().kill(pid, signal));
+}
+
+function toResult(call: string, result: number): SignalResult {
+  return result === -1 ? errnoToResult(call, errno()) : "sent";
+}
+
+function errnoToResult(call: string, number: number): SignalResult {
+  switch (number) {
+    case Errno.ESRCH:
+      return "gone";
+    case Errno.EPERM:
+      return "denied";
+    default:
+      throw callError(call, number);
+  }
+}

@@ -1,0 +1,158 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+/**
+ * posix_spawn(3), which starts a program without copying this process's page
+ * tables: its cost does not grow with the memory in use.
+ */
+
+import { C, SIZEOF } from "./constants.ts";
+import { addressOf, cString, type Libc, libc } from "./libc.ts";
+
+/** What the child does to one of its descriptors before it runs the program. */
+export type FileAction =
+  | {
+    /** The child's descriptor. */
+    readonly fd: number;
+    /** The descriptor of this process that it becomes a copy of. */
+    readonly from: number;
+  }
+  | {
+    /** The child's descriptor. */
+    readonly fd: number;
+    /** The file that it opens, absolute or relative to its directory. */
+    readonly open: string;
+    /** Flags of open(2). */
+    readonly flags: number;
+  };
+
+/** A program to start. */
+export interface SpawnPlan {
+  /** Path of the program, absolute or relative to the child's directory. */
+  readonly path: string;
+  /** All arguments, the program's name first. */
+  readonly argv: readonly string[];
+  /** `NAME=value` each, or the address of one of this process's own. */
+  readonly envp: readonly (string | bigint)[];
+  /** The child's directory; this process's own if undefined. */
+  readonly cwd?: string | undefined;
+  /** Done in this order. Descriptors that are not named are inherited. */
+  readonly actions?: readonly FileAction[];
+  /** Whether the child leads a session and a process group of its own. */
+  readonly newSession?: boolean;
+  /**
+   * Which signals get their default action: SIGPIPE alone, which Deno ignores,
+   * or every one. None is blocked in the child.
+   */
+  readonly resetSignals?: "pipe" | "all";
+}
+
+/** Pid of the child, or the error number of what failed. */
+export type SpawnResult =
+  | { readonly pid: number; readonly errno: 0 }
+  | { readonly pid: 0; readonly errno: number };
+
+/**
+ * Starts a program. A program that cannot be run or a file that cannot be
+ * opened is an error here and leaves no child.
+ */
+export function posixSpawn(plan: SpawnPlan): SpawnResult {
+  const c = libc();
+  const attributes = new Uint8Array(SIZEOF.posix_spawnattr_t);
+  const actions = new Uint8Array(SIZEOF.posix_spawn_file_actions_t);
+  c.posix_spawnattr_init(attributes);
+  c.posix_spawn_file_actions_init(actions);
+  try {
+    const errno = fillAttributes(c, attributes, plan) ||
+      fillActions(c, actions, plan);
+    return errno ? { pid: 0, errno } : spawn(c, plan, attributes, actions);
+  } finally {
+    c.posix_spawn_file_actions_destroy(actions);
+    c.posix_spawnattr_destroy(attributes);
+  }
+}
+
+function spawn(
+  c: Libc,
+  plan: SpawnPlan,
+  attributes: BufferSource,
+  actions: BufferSource,
+): SpawnResult {
+  const pid = new Int32Array(1);
+  const errno = c.posix_spawn(
+    pid,
+    cString(plan.path),
+    actions,
+    attributes,
+    pointerArray(plan.argv),
+    pointerArray(plan.envp),
+  );
+  return errno === 0 ? { pid: pid[0]!, errno } : { pid: 0, errno };
+}
+
+function fillAttributes(
+  c: Libc,
+  attributes: BufferSource,
+  plan: SpawnPlan,
+): number {
+  const session = plan.newSession ? C.POSIX_SPAWN_SETSID : 0;
+  const flags = C.POSIX_SPAWN_SETSIGDEF | C.POSIX_SPAWN_SETSIGMASK | session;
+  const set = new Uint8Array(SIZEOF.sigset_t);
+  const errno = c.posix_spawnattr_setsigmask(attributes, set);
+  // Signal 1 is the lowest bit of the first byte.
+  if (plan.resetSignals === "all") set.fill(0xff, 0, 8);
+  else set[(C.SIGPIPE - 1) >> 3] = 1 << ((C.SIGPIPE - 1) & 7);
+  return errno || c.posix_spawnattr_setsigdefault(attributes, set) ||
+    c.posix_spawnattr_setflags(attributes, flags);
+}
+
+function fillActions(c: Libc, actions: BufferSource, plan: SpawnPlan): number {
+  let errno = 0;
+  if (plan.cwd !== undefined) {
+    const cwd = cString(plan.cwd);
+    errno = c.posix_spawn_file_actions_addchdir_np(actions, cwd);
+  }
+  for (const action of plan.actions ?? []) {
+    errno ||= "open" in action
+      ? c.posix_spawn_file_actions_addopen(
+        actions,
+        action.fd,
+        cString(action.open),
+        action.flags,
+        0,
+      )
+      : c.posix_spawn_file_actions_adddup2(actions, action.from, action.fd);
+  }
+  return errno;
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * A `char *const[]` that ends with NULL. The texts follow the pointers in the
+ * same buffer, so that whoever holds the buffer holds all of it.
+ */
+function pointerArray(items: readonly (string | bigint)[]): BufferSource {
+  const texts = items.map((item) =>
+    typeof item === "string" ? encoder.encode(item) : null
+  );
+  const pointerBytes = (items.length + 1) * 8;
+  const size = texts.reduce(
+    (sum, text) => sum + (text === null ? 0 : text.length + 1),
+    pointerBytes,
+  );
+  // A small typed array can live where the garbage collector moves it.
+  const bytes = new Uint8Array(new ArrayBuffer(Math.max(size, 128)));
+  const pointers = new BigUint64Array(bytes.buffer, 0, items.length + 1);
+  const base = addressOf(bytes);
+  let offset = pointerBytes;
+  for (const [i, text] of texts.entries()) {
+    if (text === null) {
+      pointers[i] = items[i] as bigint;
+      continue;
+    }
+    pointers[i] = base + BigInt(offset);
+    bytes.set(text, offset);
+    offset += text.length + 1;
+  }
+  return bytes;
+}

@@ -1,5 +1,6 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
+import { linux, linuxAvailable } from "./linux.ts";
 import type { Platform } from "./platform.ts";
 import { portable } from "./portable.ts";
 
@@ -17,5 +18,5 @@ export function platformFor(
     );
   }
   const needsCommand = options.uid !== undefined || options.gid !== undefined;
-  return needsCommand ? portable : portable;
+  return !needsCommand && linuxAvailable() ? linux : portable;
 }

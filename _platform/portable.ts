@@ -6,6 +6,7 @@
  */
 
 import { delay } from "@std/async/delay";
+import { type GuardHold, holdGuard } from "./guard.ts";
 import { markEnv } from "./marks.ts";
 import type {
   Leader,
@@ -81,19 +82,31 @@ export function signalGroupNumber(
 class PortableLeader implements Leader {
   readonly pid: number;
   readonly startTime = 0;
-  readonly guarded = false;
+  readonly guarded: boolean;
   readonly stdin: Leader["stdin"];
   readonly stdout: Leader["stdout"];
   readonly stderr: Leader["stderr"];
   readonly status: Promise<Deno.CommandStatus>;
   #child: Deno.ChildProcess;
+  /** Null for a group that outlives this process. */
+  #guard: GuardHold | null;
   #exited = false;
   #gone = false;
 
   constructor(request: SpawnRequest) {
     requireRun();
-    this.#child = spawnDetached(request);
+    // A guard that came after the group would leave it behind if this process
+    // died in between.
+    this.#guard = request.outlive ? null : holdGuard("portable");
+    this.guarded = this.#guard?.guarded ?? false;
+    try {
+      this.#child = spawnDetached(request);
+    } catch (error) {
+      this.#guard?.standDown();
+      throw error;
+    }
     this.pid = this.#child.pid;
+    this.#guard?.announce(this.pid);
     this.stdin = request.stdin === "piped" ? this.#child.stdin : null;
     this.stdout = request.stdout === "piped" ? this.#child.stdout : null;
     this.stderr = request.stderr === "piped" ? this.#child.stderr : null;
@@ -127,9 +140,9 @@ class PortableLeader implements Leader {
     this.#child.unref();
   }
 
-  release(): Promise<void> {
+  async release(): Promise<void> {
     this.#gone = true;
-    return Promise.resolve();
+    await this.#guard?.standDown();
   }
 }
 

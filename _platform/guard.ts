@@ -1,0 +1,138 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+/**
+ * The guard: a small shell in a session of its own that ends this process's
+ * groups when this process dies, however it dies. It learns of the death by the
+ * end of a pipe whose other end only this process has.
+ *
+ * There are two kinds, since no one way of starting it serves all:
+ *
+ * - On libc, one that stays for as long as this process: a raw pipe is invisible
+ *   to the sanitizers of `deno test` and takes a line synchronously.
+ * - By `Deno.Command`, one that stays while there are groups, and is gone before
+ *   the last of them is stood down. A Worker has this kind on libc as well,
+ *   because a raw pipe outlives `worker.terminate()`.
+ */
+
+import { startCommandGuard } from "./guard_command.ts";
+import { startFfiGuard } from "./guard_ffi.ts";
+
+/** A guard process. A guard that is dead takes everything and does nothing. */
+export interface Guard {
+  /** Whether the process still runs, as far as that is known by now. */
+  readonly alive: boolean;
+  /** The leader of a session, started so many clock ticks ago. */
+  announce(pid: number, age: number): void;
+  /** The session is over: its number may be anybody's. */
+  standDown(pid: number): void;
+  /** Ends the process without a harm to any group; resolves when it is gone. */
+  close(): Promise<void>;
+}
+
+/** One group's claim on the guard, from before its start to after its end. */
+export interface GuardHold {
+  /** Whether a guard runs. Without one, the methods do nothing. */
+  readonly guarded: boolean;
+  /** Tells the guard of the group, right after its leader was started. */
+  announce(pid: number): void;
+  /**
+   * The group is over, or was not started after all. If nothing else is
+   * guarded, a guard that would be in the way of the sanitizers is ended, and
+   * the promise resolves when it is gone. Idempotent; never rejects.
+   */
+  standDown(): Promise<void>;
+}
+
+/** Milliseconds of a clock tick in which procfs tells start times. */
+const TICK_MS = 10;
+
+/**
+ * Makes sure that a guard runs, before a group is started: the other way round
+ * a death in between leaves the group behind. Never throws, never asks for a
+ * permission; where `sh` is missing or may not be run, the group is unguarded.
+ *
+ * @param platform The implementation that starts the group.
+ */
+export function holdGuard(platform: "portable" | "linux"): GuardHold {
+  return platform === "linux" && !isWorker()
+    ? lasting.hold()
+    : temporary.hold();
+}
+
+/** Only in a Worker is there this class. */
+function isWorker(): boolean {
+  return "WorkerGlobalScope" in globalThis;
+}
+
+/** Keeps one guard of a kind running and knows what it has to know. */
+class GuardKeeper {
+  readonly #start: () => Guard | null;
+  readonly #lasting: boolean;
+  #guard: Guard | null = null;
+  /** Claims that are not stood down, groups in the middle of a start included. */
+  #holds = 0;
+  /** When the sessions that are not over were announced, by their leader. */
+  readonly #announced = new Map<number, number>();
+
+  constructor(start: () => Guard | null, options: { lasting: boolean }) {
+    this.#start = start;
+    this.#lasting = options.lasting;
+  }
+
+  hold(): GuardHold {
+    this.#holds++;
+    const guarded = this.#ensure();
+    let pid: number | null = null;
+    let over = false;
+    return {
+      guarded,
+      announce: (leader) => {
+        pid = leader;
+        this.#announce(leader);
+      },
+      standDown: async () => {
+        if (over) return;
+        over = true;
+        await this.#standDown(pid);
+      },
+    };
+  }
+
+  /** Starts a guard if there is none or it has died; false if that fails. */
+  #ensure(): boolean {
+    if (this.#guard?.alive) return true;
+    const died = this.#guard;
+    // Lets go of its end of the pipe, and there is nothing to wait for.
+    void died?.close();
+    this.#guard = this.#start();
+    const now = performance.now();
+    for (const [pid, time] of this.#announced) {
+      this.#guard?.announce(pid, Math.floor((now - time) / TICK_MS));
+    }
+    return this.#guard !== null;
+  }
+
+  #announce(pid: number): void {
+    if (this.#guard?.alive) this.#guard.announce(pid, 0);
+    this.#announced.set(pid, performance.now());
+    // A new guard is told of all groups, this one included.
+    this.#ensure();
+  }
+
+  async #standDown(pid: number | null): Promise<void> {
+    this.#holds--;
+    if (pid !== null) {
+      this.#announced.delete(pid);
+      this.#guard?.standDown(pid);
+    }
+    if (this.#holds > 0 || this.#lasting) return;
+    // The next group starts a guard of its own while this one ends.
+    const guard = this.#guard;
+    this.#guard = null;
+    await guard?.close();
+  }
+}
+
+const lasting = new GuardKeeper(startFfiGuard, { lasting: true });
+
+const temporary = new GuardKeeper(startCommandGuard, { lasting: false });

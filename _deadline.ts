@@ -52,16 +52,24 @@ export async function runGroup(
   race.startClock(ms);
 
   const outcome = await race.outcome();
-  if (outcome.kind === "exit") await reader.drain(drainMs);
-  const { report, seen } = await group.stop(settings);
-  await reader.drain(drainMs);
+  const inTime = outcome.kind === "exit";
+  const endAt = performance.now() + drainMs + settings.graceMs + STOP_MARGIN_MS;
+  if (inTime) await reader.drain(drainMs);
+  const { report, seen } = await group.stop({
+    ...settings,
+    looksFirst: inTime,
+  });
+  // Whoever was waited for and still holds a pipe was not found.
+  const restMs = inTime ? Math.min(drainMs, DEFAULT_DRAIN_MS) : drainMs;
+  await reader.drain(Math.min(restMs, timeUntil(endAt)));
   const { drained } = reader;
   await reader.cancel();
   // A survivor may hold the other end of a full pipe.
-  await atMost(writing, drainMs);
+  await atMost(writing, Math.min(restMs, timeUntil(endAt)));
 
   const durationMs = performance.now() - startedAt;
-  const leftovers = outcome.kind === "exit" ? seen : [];
+  // A leader that was stopped by somebody else is none.
+  const leftovers = inTime ? seen.filter(({ pid }) => pid !== group.pgid) : [];
   const status = await statusAfter(group, report);
   const output = reader.output(status, {
     durationMs,
@@ -165,6 +173,11 @@ async function statusAfter(
 ): Promise<Deno.CommandStatus> {
   const lives = report.survivors.some(({ pid }) => pid === group.pgid);
   return lives ? NO_STATUS : await group.status;
+}
+
+/** Milliseconds until a time on the clock of `performance.now()`, at least 0. */
+function timeUntil(time: number): number {
+  return Math.max(0, time - performance.now());
 }
 
 /** Waits for a promise to settle, whatever comes of it, at most `ms`. */

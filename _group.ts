@@ -47,6 +47,12 @@ export function handleOf(group: object): GroupHandle | undefined {
   return handles.get(group);
 }
 
+/**
+ * Highest value of pid_t. The system is given its 32 low bits, so that 2 ** 40
+ * would be 0, which is the caller's own group, and 2 ** 32 + 1 everybody.
+ */
+const MAX_PID = 2 ** 31 - 1;
+
 let lastGroup = 0;
 
 /** A number for a new group, unique in this module instance and never 0. */
@@ -60,6 +66,7 @@ export class GroupHandle implements Target {
   readonly leader: Leader;
   readonly group: number;
   readonly settings: StopSettings;
+  readonly hangsUp: boolean;
   /** The command line, for messages. */
   readonly commandLine: string;
   /** Resolves after the exit, and what has to be looked at then. */
@@ -83,12 +90,14 @@ export class GroupHandle implements Target {
       settings: StopSettings;
       commandLine: string;
       signal: AbortSignal | undefined;
+      hangsUp?: boolean;
     },
   ) {
     this.platform = init.platform;
     this.leader = init.leader;
     this.group = init.group;
     this.settings = init.settings;
+    this.hangsUp = init.hangsUp ?? false;
     this.commandLine = init.commandLine;
     if (init.signal) this.#listen(init.signal);
     this.status = this.leader.status.then((status) => this.#onExit(status));
@@ -153,8 +162,13 @@ export class GroupHandle implements Target {
     return this.#settling;
   }
 
-  /** Stops the group, or joins the stop that is under way. */
-  async stop(settings: StopSettings = this.settings): Promise<StopResult> {
+  /**
+   * Stops the group, or joins the stop that is under way. With `looksFirst`,
+   * `seen` is complete: whoever a signal ends at once cannot be seen later.
+   */
+  async stop(
+    settings: StopSettings & { looksFirst?: boolean } = this.settings,
+  ): Promise<StopResult> {
     if (this.#stopping) {
       const { plan, result } = this.#stopping;
       const atOnce = settings.killSignal === "SIGKILL";
@@ -335,9 +349,9 @@ function checkPgid(pgid: unknown, platform: Platform): number {
       }, neither a group nor a number`,
     );
   }
-  if (!Number.isSafeInteger(pgid) || pgid <= 1) {
+  if (!Number.isInteger(pgid) || pgid <= 1 || pgid > MAX_PID) {
     throw new RangeError(
-      `Cannot use pgid as process group: current value is ${pgid}, not an integer above 1`,
+      `Cannot use pgid as process group: current value is ${pgid}, not an integer from 2 to ${MAX_PID}`,
     );
   }
   if (pgid === platform.ownGroup() || pgid === Deno.pid) {

@@ -48,6 +48,8 @@ export interface Target {
   /** Its process group. */
   readonly pgid: number;
   readonly guarded: boolean;
+  /** Whether a stop hangs its terminal up first: SIGHUP, as when one is closed. */
+  readonly hangsUp?: boolean;
   /** True once no live member was seen; it is never signalled again. */
   readonly gone: boolean;
   /** True when a signal can only reach this group, never a later namesake. */
@@ -72,6 +74,8 @@ export interface Target {
 export class StopPlan {
   readonly killSignal: Deno.Signal;
   readonly escapees: EscapeePolicy;
+  /** Whether to look who is there before anybody is signalled. */
+  readonly looksFirst: boolean;
   readonly startedAt: number = performance.now();
   #killAt: number;
   #wait = new AbortController();
@@ -81,8 +85,10 @@ export class StopPlan {
       killSignal: Deno.Signal;
       graceMs: number;
       escapees: EscapeePolicy;
+      looksFirst?: boolean;
     },
   ) {
+    this.looksFirst = options.looksFirst ?? false;
     this.killSignal = options.killSignal;
     this.escapees = options.escapees;
     const graceMs = options.killSignal === "SIGKILL" ? 0 : options.graceMs;
@@ -180,8 +186,10 @@ class Stop {
 
   async run(): Promise<StopResult> {
     const { platform } = this.#target;
-    // A bare number is looked up before it is signalled if it may be reused.
-    if (this.#target.certain) this.#signalLeaderGroup();
+    // A number that may be somebody else's by now is looked up first as well.
+    if (this.#target.certain && !this.#plan.looksFirst) {
+      this.#signalLeaderGroup();
+    }
     let withoutEscapees = 0;
     for (let round = 0;; round++) {
       const snapshot = await platform.scan(this.#query());
@@ -267,10 +275,20 @@ class Stop {
   #signalLeaderGroup(): void {
     this.#signalledGroups.add(this.#target.pgid);
     const atOnce = this.#plan.killAt <= performance.now();
-    const signal = atOnce ? "SIGKILL" : this.#plan.killSignal;
+    const [signal, ...more] = atOnce
+      ? ["SIGKILL" as const]
+      : this.#firstSignals();
     this.#reachedSomebody = this.#target.signal(signal) === "sent";
     if (atOnce) this.#forced ||= this.#reachedSomebody;
-    else this.#target.signal("SIGCONT");
+    for (const signal of more) this.#target.signal(signal);
+  }
+
+  /** A stopped process acts on a signal only once it continues. */
+  #firstSignals(): [Deno.Signal, ...Deno.Signal[]] {
+    const { killSignal } = this.#plan;
+    return this.#target.hangsUp
+      ? ["SIGHUP", "SIGCONT", killSignal, "SIGCONT"]
+      : [killSignal, "SIGCONT"];
   }
 
   /** The first signal, once to each group of the session and each escapee. */
@@ -283,8 +301,9 @@ class Stop {
         continue;
       }
       this.#signalledGroups.add(id);
-      platform.signalGroup(group, this.#plan.killSignal);
-      platform.signalGroup(group, "SIGCONT");
+      for (const signal of this.#firstSignals()) {
+        platform.signalGroup(group, signal);
+      }
     }
     for (const process of escapees) {
       const key = identity(process);

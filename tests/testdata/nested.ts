@@ -7,14 +7,14 @@
  */
 
 import { spawnGroup, stopGroup } from "@proc/group";
-import { alive, readUntil } from "../_util.ts";
+import { alive, readUntil, until } from "../_util.ts";
 
 const [outer = "", inner = "", role = "outside"] = Deno.args;
 
 if (role === "inside") {
   const first = spawnGroup("sleep", [inner]);
   await stopGroup(first);
-  const second = spawnGroup("setsid", ["sleep", inner]);
+  const second = spawnGroup("sleep", [inner]);
   console.log("inner");
   await second.status;
 } else {
@@ -25,14 +25,17 @@ if (role === "inside") {
     graceMs: 2000,
   });
   await readUntil(group.stdout, "inner\n");
-  while ((await alive(inner)).length < 3) await group.pid;
+  await until("the inner group stands", async () => {
+    return (await alive(`sleep\0${inner}`)).length === 1;
+  });
   const lives = (await alive(`sleep\0${outer}`)).length === 1;
   console.log(`inner stopped, outer ${lives ? "lives" : "is dead"}`);
   const report = await stopGroup(group);
   await group.stdout.cancel();
-  const left = [...await alive(inner), ...await alive(outer)].filter((pid) =>
-    pid !== Deno.pid
-  );
+  const left = [
+    ...await alive(`sleep\0${inner}`),
+    ...await alive(`sleep\0${outer}`),
+  ];
   console.log(
     left.length + report.survivors.length === 0
       ? "outer stopped"

@@ -113,9 +113,9 @@ class GuardKeeper {
   }
 
   #announce(pid: number): void {
-    if (this.#guard?.alive) this.#guard.announce(pid, 0);
+    this.#guard?.announce(pid, 0);
     this.#announced.set(pid, performance.now());
-    // A new guard is told of all groups, this one included.
+    // If the guard turns out to be dead, a new one is told of all groups.
     this.#ensure();
   }
 

@@ -15,8 +15,18 @@ const encoder = new TextEncoder();
 /** Bytes that a pipe takes whole or not at all, pipe(7). */
 const PIPE_BUF = 4096;
 
+/** Guards that have ended, or are about to, and are not reaped yet. */
+const ended = new Set<number>();
+
+function reapEnded(): void {
+  for (const pid of ended) {
+    if (reap(pid) !== null) ended.delete(pid);
+  }
+}
+
 /** Starts a guard, or gives null where that is not possible. */
 export function startFfiGuard(): Guard | null {
+  reapEnded();
   const command = guardCommand();
   if (command === null) return null;
   const ends = new Int32Array(2);
@@ -46,12 +56,12 @@ export function startFfiGuard(): Guard | null {
 
 /**
  * A direct child. It dies after its parent, so it leaves no zombie unless it is
- * killed, and then it is reaped when the next group is announced. A second fork
- * would spare even that, for the price of a second start.
+ * killed, and then it is reaped when the next group starts. A second fork would
+ * spare even that, for the price of a second start.
  */
 class FfiGuard implements Guard {
-  readonly #pid: number;
-
+  /** Null once it is reaped, when the number may be any other child's. */
+  #pid: number | null;
   /** Write end of the pipe; null once the guard is dead or closed. */
   #fd: number | null;
   /** What the pipe had no room for. */
@@ -68,7 +78,10 @@ class FfiGuard implements Guard {
   }
 
   get alive(): boolean {
-    if (this.#fd !== null && reap(this.#pid) !== null) this.#letGo();
+    if (this.#pid !== null && reap(this.#pid) !== null) {
+      this.#pid = null;
+      this.#letGo();
+    }
     return this.#fd !== null;
   }
 
@@ -83,6 +96,9 @@ class FfiGuard implements Guard {
   close(): Promise<void> {
     this.#send("q\n");
     this.#letGo();
+    if (this.#pid !== null) ended.add(this.#pid);
+    this.#pid = null;
+    reapEnded();
     return Promise.resolve();
   }
 

@@ -114,7 +114,7 @@ const PATTERNS = `
 head='[)] [A-Za-z] -?[0-9]+ [0-9]+ ' tail=' (-?[0-9]+ ){15}[0-9]+( -?[0-9]+)+ ?$'
 probe() {
   found= swept=
-  [ "$grep" ] && command -v "$grep" || grep=
+  [ "$grep" ] && command -v "$grep" >/dev/null || grep=
   [ "$grep" ] || return
   found=$("$grep" -Hoas -E "$head[0-9]+$tail" /proc/$$/stat)
   GUARD=1 "$grep" -qzxas -F GUARD=1 /proc/self/environ && swept=1
@@ -134,8 +134,9 @@ split() {
 /**
  * `members` fills `lines` with one line for each process of an announced
  * session, the pid in a path before it. `marked` are the paths of processes
- * that carry the parent's mark. What `grep` returns is no verdict: processes
- * vanish while it reads.
+ * that carry the parent's mark; each may lead a session, of which all the
+ * others descend from it, so it counts as announced. What `grep` returns is no
+ * verdict: processes vanish while it reads.
  */
 const SCAN = `
 members() {
@@ -160,10 +161,11 @@ scan() {
   round=$((round + 1)) marked=
   [ "$swept" ] && marked=$("$grep" -lzxas -F "$mark=1" /proc/[0-9]*/environ)
   for path in $marked; do
-    pid=\${path#/proc/}
-    eval "K_\${pid%%/*}=$round"
+    pid=\${path#/proc/} pid=\${pid%%/*}
+    eval "K_$pid=$round" 'born=\${S_'$pid'-}'
+    [ "$born" ] || announce "$pid"
   done
-  if [ "$found" ]; then members; else members_slowly; fi
+  if [ "$found" ]; then split; members; else members_slowly; fi
   judge
   choose
 }
@@ -229,7 +231,8 @@ choose() {
 /**
  * SIGTERM and SIGCONT to all, 0.4 s of grace that ends when all are gone, then
  * SIGKILL until two scans in a row find nobody, for 5 s at most: what is in the
- * middle of an exec shows no environment for a moment.
+ * middle of an exec shows no environment for a moment. The rounds are limited
+ * for a clock that stands still.
  */
 const FINISH = `
 pause() {
@@ -241,16 +244,15 @@ finish() {
   [ "$targets" ] && kill -CONT $targets
   now
   until=$((t + 40))
-  while [ "$targets" ] && [ "$t" -lt "$until" ]; do
+  while [ "$targets" ] && [ "$t" -lt "$until" ] && [ "$round" -lt 50 ]; do
     pause 0.03
     scan
     now
   done
   until=$((t + 500)) quiet=0
-  while [ "$t" -lt "$until" ]; do
-    quiet=$((quiet + 1))
+  while quiet=$((quiet + 1)); do
     [ "$targets" ] && quiet=0 && kill -KILL $targets
-    [ "$quiet" -lt 2 ] || break
+    [ "$quiet" -lt 2 ] && [ "$t" -lt "$until" ] && [ "$round" -lt 400 ] || break
     pause 0.02
     scan
     now
@@ -295,7 +297,7 @@ while read -r op pid age; do
   q) exit 0 ;;
   esac
 done
-if [ "$proc" ]; then probe; split; finish; else finish_by_number; fi
+if [ "$proc" ]; then probe; finish; else finish_by_number; fi
 `;
 
 /** The whole script, for `sh -c`. */

@@ -1,0 +1,136 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+// How a guard is started, kept and ended by the program that it guards.
+
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { holdGuard } from "../_platform/guard.ts";
+import { parentMark } from "../_platform/marks.ts";
+import { importMap, kill, WAITS } from "./_guard.ts";
+import {
+  alive,
+  decode,
+  fromRoot,
+  isAlive,
+  isPortable,
+  skipIf,
+  textOf,
+  until,
+} from "./_util.ts";
+
+/** Pids of this program's guards. */
+async function ownGuards(): Promise<number[]> {
+  return await alive(parentMark);
+}
+
+Deno.test(
+  "holdGuard() ends the guard with the last group where sanitizers see it",
+  WAITS,
+  async () => {
+    const first = holdGuard("portable");
+    const second = holdGuard("portable");
+    assert(first.guarded && second.guarded);
+    first.announce(50_000_000);
+    second.announce(50_000_001);
+    await first.standDown();
+    assertEquals((await ownGuards()).length, 1);
+    await second.standDown();
+    assertEquals(await ownGuards(), []);
+  },
+);
+
+Deno.test(
+  "holdGuard() counts a group once however often it is stood down",
+  WAITS,
+  async () => {
+    const first = holdGuard("portable");
+    const second = holdGuard("portable");
+    await first.standDown();
+    await first.standDown();
+    assertEquals((await ownGuards()).length, 1);
+    await second.standDown();
+    assertEquals(await ownGuards(), []);
+  },
+);
+
+Deno.test(
+  "holdGuard() starts another guard while the last one ends",
+  WAITS,
+  async () => {
+    const first = holdGuard("portable");
+    first.announce(50_000_000);
+    const [before] = await ownGuards();
+    const over = first.standDown();
+    const second = holdGuard("portable");
+    second.announce(50_000_001);
+    await over;
+    const after = await ownGuards();
+    assertEquals(after.length, 1);
+    assert(after[0] !== before);
+    await second.standDown();
+    assertEquals(await ownGuards(), []);
+  },
+);
+
+Deno.test(
+  "holdGuard() leaves nothing to a start that failed",
+  WAITS,
+  async () => {
+    await holdGuard("portable").standDown();
+    assertEquals(await ownGuards(), []);
+  },
+);
+
+const FFI = {
+  ...WAITS,
+  ...skipIf(isPortable, "FFI may not be used"),
+};
+
+Deno.test("holdGuard() keeps one guard on libc", FFI, async () => {
+  const first = holdGuard("linux");
+  first.announce(50_000_000);
+  await first.standDown();
+  const before = await ownGuards();
+  const second = holdGuard("linux");
+  second.announce(50_000_001);
+  assertEquals(await ownGuards(), before);
+  await second.standDown();
+  assertEquals(await ownGuards(), before);
+});
+
+Deno.test("holdGuard() reaps a guard that died on libc", FFI, async () => {
+  const first = holdGuard("linux");
+  const [guard] = await ownGuards();
+  kill(guard!, "SIGKILL");
+  await until("it is dead", async () => !await isAlive(guard!));
+  first.announce(50_000_000);
+  await first.standDown();
+  assertEquals(await textOf("ps", "-o", "stat=", "-p", `${guard}`), "");
+});
+
+Deno.test(
+  "holdGuard() works with the grants that there are and asks for none",
+  FFI,
+  async () => {
+    const rows = [
+      ["--allow-run=sleep", false],
+      ["--allow-run=sh,sleep", true],
+      ["--allow-run=sh,grep,sleep", true],
+      ["--allow-run", true],
+      ["--allow-run --deny-run=sh", false],
+    ] as const;
+    for (const [flags, expected] of rows) {
+      const { stdout, stderr, code } = await new Deno.Command(Deno.execPath(), {
+        args: [
+          "run",
+          ...importMap,
+          "--allow-ffi",
+          ...flags.split(" "),
+          fromRoot("tests/testdata/guard_held.ts"),
+        ],
+        stdin: "null",
+      }).output();
+      assertEquals([decode(stderr), code], ["", 0]);
+      assertStringIncludes(decode(stdout), `guarded ${expected}\n`, flags);
+    }
+  },
+);

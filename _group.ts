@@ -20,6 +20,7 @@ import { isLive } from "./_platform/stat.ts";
 import { OutputReader } from "./_output.ts";
 import {
   type EscapeePolicy,
+  isGone,
   stop,
   StopPlan,
   type StopReport,
@@ -248,15 +249,23 @@ export class GroupHandle implements Target {
     }
     if (this.#stopping) return status;
     try {
-      const snapshot = await this.platform.scan(this.query);
-      if (this.members(snapshot).length === 0) {
-        this.setGone();
-        if (this.escapees(snapshot).length === 0) await this.settle();
-      }
+      await this.#settleIfGone();
     } catch {
       // A status never rejects; stopping and waiting report what is wrong.
     }
     return status;
+  }
+
+  /** Lets everything go if the leader was the last, without a signal. */
+  async #settleIfGone(): Promise<void> {
+    for (let empty = 1;; empty++) {
+      const snapshot = await this.platform.scan(this.query);
+      if (this.members(snapshot).length > 0) return;
+      if (!isGone(this, empty)) continue;
+      this.setGone();
+      if (this.escapees(snapshot).length === 0) await this.settle();
+      return;
+    }
   }
 
   #listen(signal: AbortSignal): void {

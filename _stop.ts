@@ -131,20 +131,32 @@ export async function waitUntilGone(
   target: Target,
   signal: AbortSignal,
 ): Promise<void> {
+  let empty = 0;
   for (let round = 0; !target.gone; round++) {
     // The group cannot be gone while its leader lives, so nothing is polled.
     if (target.exited) await abortable(target.exited, signal);
     const snapshot = await target.platform.scan(target.query);
     signal.throwIfAborted();
     const members = target.members(snapshot);
-    if (members.length === 0) {
+    empty = members.length === 0 ? empty + 1 : 0;
+    if (isGone(target, empty)) {
       target.setGone();
       if (target.escapees(snapshot).length === 0) await target.settle();
       return;
     }
+    if (empty > 0) continue;
     await target.platform.ended(members, { ms: Infinity, round, signal });
     signal.throwIfAborted();
   }
+}
+
+/**
+ * Whether nobody is left, after so many scans in a row that showed no member. A
+ * process that forks and exits during a scan can hide its child from that one,
+ * so there must be two, unless the kernel knows no such process group.
+ */
+export function isGone(target: Target, empty: number): boolean {
+  return empty >= 2 || (empty === 1 && target.signal(0) === "gone");
 }
 
 /** Rejects with the signal's reason if it aborts before the promise settles. */
@@ -191,16 +203,19 @@ class Stop {
       this.#signalLeaderGroup();
     }
     let withoutEscapees = 0;
+    let empty = 0;
     for (let round = 0;; round++) {
       const snapshot = await platform.scan(this.#query());
       const members = this.#target.members(snapshot);
       const escapees = this.#escapees(snapshot);
       const alive = [...members, ...escapees];
       withoutEscapees = escapees.length === 0 ? withoutEscapees + 1 : 0;
-      if (members.length === 0) this.#target.setGone();
+      empty = members.length === 0 ? empty + 1 : 0;
+      const gone = isGone(this.#target, empty);
+      if (gone) this.#target.setGone();
       const left = this.#signallable(alive);
       const over = left.length === 0
-        ? this.#isOver(round, withoutEscapees)
+        ? (gone || empty === 0) && this.#isOver(round, withoutEscapees)
         : performance.now() >= this.#plan.endAt;
       if (over) {
         if (alive.length === 0) await this.#target.settle();

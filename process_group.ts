@@ -18,6 +18,7 @@
 
 import { GroupHandle, signalOrThrow, targetOf } from "./_group.ts";
 import { prepareSpawn, stopSettings } from "./_options.ts";
+import type { Pty } from "./pty.ts";
 import type {
   EscapeeSource,
   MemberSource,
@@ -238,7 +239,7 @@ export function spawnGroup(
  * @throws {Deno.errors.NotCapable} If `--allow-run` is missing for a number.
  */
 export function killGroup(
-  target: ProcessGroup | number,
+  target: ProcessGroup | Pty | number,
   signo: Deno.Signal | number = "SIGTERM",
 ): boolean {
   return signalOrThrow(targetOf(target), signo);
@@ -267,7 +268,7 @@ export function killGroup(
  * @throws {unknown} If `options.signal` aborts: its reason, as it is.
  */
 export async function waitGone(
-  target: ProcessGroup | number,
+  target: ProcessGroup | Pty | number,
   options: WaitGoneOptions = {},
 ): Promise<void> {
   const known = targetOf(target);
@@ -304,7 +305,7 @@ export async function waitGone(
  * @throws {RangeError} If `graceMs` is negative or not finite, or the number is not above 1, no integer, or the caller's own group.
  */
 export async function stopGroup(
-  target: ProcessGroup | number,
+  target: ProcessGroup | Pty | number,
   options: StopGroupOptions = {},
 ): Promise<StopReport> {
   const known = targetOf(target);
@@ -336,7 +337,7 @@ export async function stopGroup(
  * @throws {RangeError} If the number is not above 1, no integer, or the caller's own group.
  */
 export async function listGroup(
-  target: ProcessGroup | number,
+  target: ProcessGroup | Pty | number,
 ): Promise<ProcessInfo[]> {
   const known = targetOf(target);
   if (known.gone) return [];

@@ -22,6 +22,7 @@ import { checkMs } from "./_options.ts";
 import type { ProcessInfo } from "./_platform/platform.ts";
 import type { StopReport } from "./_stop.ts";
 import type { ProcessGroup } from "./process_group.ts";
+import type { Pty } from "./pty.ts";
 
 export {
   DeadlineExceededError,
@@ -113,7 +114,7 @@ export interface GroupOutput extends Deno.CommandOutput {
  * @throws {unknown} If `options.signal` aborts: its reason, as it is.
  */
 export function withDeadline(
-  group: ProcessGroup,
+  group: ProcessGroup | Pty,
   ms: number,
   options?: DeadlineOptions,
 ): Promise<GroupOutput>;
@@ -152,7 +153,7 @@ export function withDeadline<T>(
   options?: TaskDeadlineOptions,
 ): Promise<T>;
 export async function withDeadline<T>(
-  groupOrTask: ProcessGroup | ((signal: AbortSignal) => Promise<T>),
+  groupOrTask: ProcessGroup | Pty | ((signal: AbortSignal) => Promise<T>),
   ms: number,
   options: DeadlineOptions = {},
 ): Promise<GroupOutput | T> {

@@ -37,8 +37,15 @@ const MAX_EVENTS = 128;
 /** How often descriptors are looked at that nobody keeps the process for. */
 const UNREF_POLL_MS = 20;
 
-/** Wakes an instance's wait, when written to its eventfd. */
-const ONE = new Uint8Array(new BigUint64Array([1n]).buffer);
+/**
+ * The standard signals, 1 to 31, blocked during a wait: other threads take
+ * them. A SIGCHLD would end a group's wait in the middle of a test that has
+ * nothing to do with it. The C library's own ones above, by which setuid(2)
+ * reaches all threads, come through.
+ */
+const STANDARD_SIGNALS = new Uint8Array(SIZEOF.sigset_t).map((_, i) =>
+  [0xff, 0xff, 0xff, 0x7f][i] ?? 0
+);
 
 /** A wait as the instance sees it. */
 export class Waiter implements Watch {
@@ -89,11 +96,11 @@ export class EpollInstance {
   readonly #reads = new Map<WatchGroup, number>();
   #writes = 0;
   readonly #epoll: number;
-  readonly #wakeup: number;
+  /** An eventfd that ends the wait; null unless one was needed. */
+  #wakeup: number | null = null;
   /** Written to by the pending call, so it lives as long as the instance. */
   readonly #events = new Uint8Array(MAX_EVENTS * SIZEOF.epoll_event);
   #inFlight: Promise<void> | null = null;
-  #isWoken = false;
   #isClosed = false;
   #timer: ReturnType<typeof setInterval> | null = null;
 
@@ -102,13 +109,6 @@ export class EpollInstance {
   constructor(onClose: (instance: EpollInstance) => void) {
     this.#onClose = onClose;
     this.#epoll = check("epoll_create1", libc().epoll_create1(C.EPOLL_CLOEXEC));
-    this.#wakeup = libc().eventfd(0, C.EFD_CLOEXEC | C.EFD_NONBLOCK);
-    if (this.#wakeup === -1) {
-      const number = errno();
-      libc().close(this.#epoll);
-      throw callError("eventfd", number);
-    }
-    this.#control(C.EPOLL_CTL_ADD, this.#wakeup, C.EPOLLIN);
   }
 
   /** Whether nothing is watched and only the end of the last wait is due. */
@@ -172,11 +172,12 @@ export class EpollInstance {
 
   /** One blocking wait; the only call that is pending. */
   async #wait(): Promise<void> {
-    const count = await libc().epoll_wait_blocking(
+    const count = await libc().epoll_pwait_blocking(
       this.#epoll,
       this.#events,
       MAX_EVENTS,
       -1,
+      STANDARD_SIGNALS,
     );
     this.#inFlight = null;
     // A failed wait leaves its errno on another thread: looking again without
@@ -203,8 +204,7 @@ export class EpollInstance {
       const events = view.getUint32(offset, true);
       const fd = view.getUint32(offset + EPOLL_DATA_OFFSET, true);
       if (fd === this.#wakeup) {
-        libc().read(fd, new Uint8Array(8), 8);
-        this.#isWoken = false;
+        this.#endWakeup();
         continue;
       }
       const entry = this.#entries.get(fd);
@@ -262,10 +262,17 @@ export class EpollInstance {
     return libc().epoll_ctl(this.#epoll, operation, fd, event);
   }
 
+  /** Ends the wait in flight, by an event that is there from the start. */
   #wake(): void {
-    if (this.#isWoken) return;
-    this.#isWoken = true;
-    libc().write(this.#wakeup, ONE, ONE.length);
+    if (this.#wakeup !== null) return;
+    const flags = C.EFD_CLOEXEC | C.EFD_NONBLOCK;
+    this.#wakeup = check("eventfd", libc().eventfd(1, flags));
+    this.#control(C.EPOLL_CTL_ADD, this.#wakeup, C.EPOLLIN);
+  }
+
+  #endWakeup(): void {
+    if (this.#wakeup !== null) libc().close(this.#wakeup);
+    this.#wakeup = null;
   }
 
   #startTimer(): void {
@@ -289,7 +296,7 @@ export class EpollInstance {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#stopTimer();
-    libc().close(this.#wakeup);
+    this.#endWakeup();
     libc().close(this.#epoll);
     this.#onClose(this);
   }

@@ -54,9 +54,12 @@ const TICK_MS = 10;
  * @param platform The implementation that starts the group.
  */
 export function holdGuard(platform: "portable" | "linux"): GuardHold {
-  return platform === "linux" && !isWorker()
-    ? lasting.hold()
-    : temporary.hold();
+  return keeperFor(platform).hold();
+}
+
+/** Whether a guard for such a group runs already. */
+export function guardRuns(platform: "portable" | "linux"): boolean {
+  return keeperFor(platform).runs;
 }
 
 /** Only in a Worker is there this class. */
@@ -77,6 +80,10 @@ class GuardKeeper {
   constructor(start: () => Guard | null, options: { lasting: boolean }) {
     this.#start = start;
     this.#lasting = options.lasting;
+  }
+
+  get runs(): boolean {
+    return this.#guard?.alive ?? false;
   }
 
   hold(): GuardHold {
@@ -131,6 +138,10 @@ class GuardKeeper {
     this.#guard = null;
     await guard?.close();
   }
+}
+
+function keeperFor(platform: "portable" | "linux"): GuardKeeper {
+  return platform === "linux" && !isWorker() ? lasting : temporary;
 }
 
 const lasting = new GuardKeeper(startFfiGuard, { lasting: true });

@@ -55,10 +55,12 @@ const SYMBOLS = {
   // int epoll_wait(int epfd, struct epoll_event *events, int maxevents,
   //                int timeout)
   epoll_wait: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
-  // The same, on a thread of its own while it blocks.
-  epoll_wait_blocking: {
-    name: "epoll_wait",
-    parameters: ["i32", "buffer", "i32", "i32"],
+  // int epoll_pwait(int epfd, struct epoll_event *events, int maxevents,
+  //                 int timeout, const sigset_t *sigmask)
+  // On a thread of its own while it blocks.
+  epoll_pwait_blocking: {
+    name: "epoll_pwait",
+    parameters: ["i32", "buffer", "i32", "i32", "buffer"],
     result: "i32",
     nonblocking: true,
   },
@@ -77,8 +79,6 @@ const SYMBOLS = {
   },
   // int posix_spawnattr_init(posix_spawnattr_t *attr)
   posix_spawnattr_init: { parameters: ["buffer"], result: "i32" },
-  // int posix_spawnattr_destroy(posix_spawnattr_t *attr)
-  posix_spawnattr_destroy: { parameters: ["buffer"], result: "i32" },
   // int posix_spawnattr_setflags(posix_spawnattr_t *attr, short flags)
   posix_spawnattr_setflags: { parameters: ["buffer", "i16"], result: "i32" },
   // int posix_spawnattr_setsigdefault(posix_spawnattr_t *attr,

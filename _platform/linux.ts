@@ -8,6 +8,7 @@
 
 import { type GuardHold, holdGuard } from "./guard.ts";
 import { libc, libcAvailable } from "./libc.ts";
+import { bootTicks } from "./linux_exit.ts";
 import { LinuxLeader } from "./linux_leader.ts";
 import { spawnChild, type SpawnedChild } from "./linux_spawn.ts";
 import { ended } from "./linux_wait.ts";
@@ -53,11 +54,13 @@ function spawn(request: SpawnRequest): Leader {
   // A guard that came after the group would leave it behind if this process
   // died in between.
   const guard = request.outlive ? null : holdGuard("linux");
+  const from = bootTicks();
   const child = spawnGuarded(request, guard);
   return new LinuxLeader(child, {
     group: request.group,
     guard,
     reactor: request.terminal?.reactor ?? new ReactorGroup(),
+    born: { from, to: bootTicks() },
   });
 }
 

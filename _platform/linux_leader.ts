@@ -24,9 +24,16 @@ import {
 /** How often a child is looked at where nothing tells of its end. */
 const POLL_MS = 20;
 
+/** Clock ticks since boot, the first and the last that something may be at. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** A leader that this process has started and reaps itself. */
 export class LinuxLeader implements Leader {
   readonly pid: number;
+  /** At most one clock tick or two before what procfs tells. */
   readonly startTime: number;
   readonly guarded: boolean;
   readonly stdin: Leader["stdin"];
@@ -35,6 +42,7 @@ export class LinuxLeader implements Leader {
   readonly status: Promise<Deno.CommandStatus>;
   readonly #group: number;
   readonly #reactor: ReactorGroup;
+  readonly #born: Span;
   /** Null for a group that outlives this process. */
   readonly #guard: GuardHold | null;
   /** Stays with the group when the leader is dead and reaped. */
@@ -49,6 +57,7 @@ export class LinuxLeader implements Leader {
       group: number;
       guard: GuardHold | null;
       reactor: ReactorGroup;
+      born: Span;
     },
   ) {
     this.pid = child.pid;
@@ -59,7 +68,8 @@ export class LinuxLeader implements Leader {
     // The child is not reaped yet, so the number is its own.
     const pidfd = openPidfd(this.pid);
     this.#pidfd = pidfd < 0 ? null : pidfd;
-    this.startTime = readStartTime(this.pid);
+    this.#born = knowBirth(this.pid, options.born);
+    this.startTime = this.#born.from;
     const { stdin, stdout, stderr } = child.pipes;
     this.stdin = this.#writable(stdin);
     this.stdout = this.#readable(stdout);
@@ -84,8 +94,7 @@ export class LinuxLeader implements Leader {
     }
     const group = this.#isGone ? "gone" : this.#signalThroughPidfd(0);
     if (group === "sent" || group === "denied") return true;
-    // Other groups of the session hold the number as well.
-    return this.#isOurs(snapshot);
+    return this.#isOurs(snapshot, { groupIsGone: group === "gone" });
   }
 
   ref(): void {
@@ -117,26 +126,34 @@ export class LinuxLeader implements Leader {
 
   /** Whether a process has got the leader's number after it was reaped. */
   #isStranger({ pid, startTime }: ProcessInfo): boolean {
-    if (pid !== this.pid || startTime === this.startTime) return false;
-    return this.startTime !== 0 || startTime > (this.#reapedAt ?? Infinity);
+    const { from, to } = this.#born;
+    return pid === this.pid && (startTime < from || startTime > to);
   }
 
-  /** Whether a member carries the mark or is older than the leader's end. */
-  #isOurs({ processes, marks }: Snapshot): boolean {
+  /**
+   * Whether a member carries the mark or is older than the leader's end. Other
+   * groups of the session hold the number when the leader's own is gone; who is
+   * in that one then is a stranger, or has ended since the snapshot.
+   */
+  #isOurs(
+    { processes, marks }: Snapshot,
+    { groupIsGone }: { groupIsGone: boolean },
+  ): boolean {
+    const { pid } = this;
     const reapedAt = this.#reapedAt ?? Infinity;
     return processes.some((process) =>
-      (process.sid === this.pid || process.pgid === this.pid) &&
+      (process.pgid === pid ? !groupIsGone : process.sid === pid) &&
       (process.startTime <= reapedAt ||
         marks.get(process.pid)?.includes(this.#group))
     );
   }
 
   async #exit(): Promise<Deno.CommandStatus> {
-    let status = reap(this.pid);
-    while (status === null) {
+    let status: Deno.CommandStatus | null;
+    do {
       await this.#pause();
       status = reap(this.pid);
-    }
+    } while (status === null);
     this.#reapedAt = bootTicks();
     // Whoever awaits nothing but the status must not keep a descriptor open.
     if (this.#isGone || this.signalGroup(0) === "gone") await this.release();
@@ -175,12 +192,23 @@ export class LinuxLeader implements Leader {
   }
 }
 
-/** Start time of a child, which exists until it is reaped; 0 if unknown. */
-function readStartTime(pid: number): number {
+/** Undefined before the first group, false where each birth is looked up. */
+let clocksAgree: boolean | undefined;
+
+/**
+ * When a child was born, in procfs's time. Right after a start procfs makes its
+ * reader wait until the program is loaded, several times as long as the start
+ * itself takes, so the clock before and after is taken instead. The first child
+ * shows whether procfs goes by that clock: in a sandbox it may not.
+ */
+function knowBirth(pid: number, born: Span): Span {
+  if (clocksAgree) return born;
   try {
-    return readProcess(pid)?.startTime ?? 0;
+    const startTime = readProcess(pid)?.startTime ?? NaN;
+    clocksAgree ??= born.from <= startTime && startTime <= born.to;
+    return { from: startTime, to: startTime };
   } catch {
     // With too many files open the child runs all the same.
-    return 0;
+    return { from: 0, to: Infinity };
   }
 }

@@ -5,6 +5,8 @@
  * that both implementations (portable and linux) share.
  */
 
+import type { ReactorGroup } from "./reactor.ts";
+
 /** One process, as {@linkcode listGroup} and {@linkcode StopReport} show it. */
 export interface ProcessInfo {
   /** Process id. */
@@ -75,6 +77,16 @@ export interface SpawnRequest {
   readonly group: number;
   /** True when the group is to outlive this process: no parent's mark, no guard. */
   readonly outlive: boolean;
+  /** Takes the place of the standard streams; only where there is libc. */
+  readonly terminal?: Terminal;
+}
+
+/** A terminal that becomes the controlling one of the command's session. */
+export interface Terminal {
+  /** Path of the slave. */
+  readonly path: string;
+  /** Waits for the terminal and for the command's exit. */
+  readonly reactor: ReactorGroup;
 }
 
 /** A started command that leads a session and a process group of its own. */

@@ -6,7 +6,7 @@
  */
 
 import { delay } from "@std/async/delay";
-import { type GuardHold, holdGuard } from "./guard.ts";
+import { type GuardHold, guardRuns, holdGuard } from "./guard.ts";
 import { markEnv } from "./marks.ts";
 import type {
   Leader,
@@ -28,10 +28,22 @@ const LONGEST_PAUSE_MS = 1000;
 /** Pause between two looks with signal 0. */
 const PROBE_PAUSE_MS = 50;
 
+/** Succeeds if `$1` is a program: a path, or a name in PATH. */
+const LOOK_UP =
+  'case $1 in */*) [ -f "$1" ] && [ -x "$1" ] ;; *) command -v "$1" ;; esac';
+
 /** Exits of leaders that are still to come, so that a wait can end at once. */
 const exits = new Map<number, Promise<unknown>>();
 
-const scans = new SharedScan(scanThroughChildren);
+/** When the scan of a snapshot began, on the clock of `performance.now()`. */
+const begun = new WeakMap<Snapshot, number>();
+
+const scans = new SharedScan(async (query) => {
+  const time = performance.now();
+  const snapshot = await scanThroughChildren(query);
+  begun.set(snapshot, time);
+  return snapshot;
+});
 
 let ownGroup = 0;
 
@@ -90,17 +102,23 @@ class PortableLeader implements Leader {
   #child: Deno.ChildProcess;
   /** Null for a group that outlives this process. */
   #guard: GuardHold | null;
-  #exited = false;
+  /** When the leader's exit was noticed, on the clock of `performance.now()`. */
+  #exitedAt = Infinity;
   #gone = false;
 
   constructor(request: SpawnRequest) {
     requireRun();
+    // For a command that is not there no guard is started: its end would still
+    // be due when the error is thrown.
+    const early = request.outlive || guardRuns("portable") || isThere(request)
+      ? null
+      : spawnDetached(request);
     // A guard that came after the group would leave it behind if this process
     // died in between.
     this.#guard = request.outlive ? null : holdGuard("portable");
     this.guarded = this.#guard?.guarded ?? false;
     try {
-      this.#child = spawnDetached(request);
+      this.#child = early ?? spawnDetached(request);
     } catch (error) {
       this.#guard?.standDown();
       throw error;
@@ -111,7 +129,7 @@ class PortableLeader implements Leader {
     this.stdout = request.stdout === "piped" ? this.#child.stdout : null;
     this.stderr = request.stderr === "piped" ? this.#child.stderr : null;
     this.status = this.#child.status.then((status) => {
-      this.#exited = true;
+      this.#exitedAt = performance.now();
       exits.delete(this.pid);
       return status;
     });
@@ -127,7 +145,8 @@ class PortableLeader implements Leader {
   }
 
   owns(snapshot: Snapshot): boolean {
-    if (!this.#exited) return true;
+    // A scan that began before the exit may well show the leader itself.
+    if ((begun.get(snapshot) ?? Infinity) <= this.#exitedAt) return true;
     // The leader was reaped, so whoever has its pid now is somebody else.
     return !snapshot.processes.some((process) => process.pid === this.pid);
   }
@@ -155,6 +174,25 @@ function requireRun(): void {
     throw new Deno.errors.NotCapable(
       "Requires run access to signal a process group, run again with the --allow-run flag, or add the --allow-ffi flag on Linux",
     );
+  }
+}
+
+/** Whether there seems to be such a program; a look that takes about 1 ms. */
+function isThere({ command, cwd, env, clearEnv }: SpawnRequest): boolean {
+  try {
+    const { success } = new Deno.Command("/bin/sh", {
+      args: ["-c", LOOK_UP, "sh", command],
+      ...(cwd === undefined ? {} : { cwd }),
+      env: { ...env },
+      clearEnv,
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).outputSync();
+    return success;
+  } catch {
+    // No shell, or no such directory.
+    return false;
   }
 }
 

@@ -6,6 +6,7 @@
  */
 
 import { C, SIZEOF } from "./constants.ts";
+import { callError } from "./errno.ts";
 import { addressOf, cString, type Libc, libc } from "./libc.ts";
 
 /** What the child does to one of its descriptors before it runs the program. */
@@ -57,52 +58,64 @@ export type SpawnResult =
  */
 export function posixSpawn(plan: SpawnPlan): SpawnResult {
   const c = libc();
-  const attributes = new Uint8Array(SIZEOF.posix_spawnattr_t);
   const actions = new Uint8Array(SIZEOF.posix_spawn_file_actions_t);
-  c.posix_spawnattr_init(attributes);
   c.posix_spawn_file_actions_init(actions);
   try {
-    const errno = fillAttributes(c, attributes, plan) ||
-      fillActions(c, actions, plan);
-    return errno ? { pid: 0, errno } : spawn(c, plan, attributes, actions);
+    const errno = fillActions(c, actions, plan);
+    return errno ? { pid: 0, errno } : spawn(c, plan, actions);
   } finally {
     c.posix_spawn_file_actions_destroy(actions);
-    c.posix_spawnattr_destroy(attributes);
   }
 }
 
-function spawn(
-  c: Libc,
-  plan: SpawnPlan,
-  attributes: BufferSource,
-  actions: BufferSource,
-): SpawnResult {
+function spawn(c: Libc, plan: SpawnPlan, actions: BufferSource): SpawnResult {
   const pid = new Int32Array(1);
   const errno = c.posix_spawn(
     pid,
     cString(plan.path),
     actions,
-    attributes,
+    attributesFor(c, plan),
     pointerArray(plan.argv),
     pointerArray(plan.envp),
   );
   return errno === 0 ? { pid: pid[0]!, errno } : { pid: 0, errno };
 }
 
+/** One for each kind of child: it holds no memory of the C library's. */
+const attributes = new Map<string, Uint8Array<ArrayBuffer>>();
+
+function attributesFor(
+  c: Libc,
+  { newSession = false, resetSignals = "pipe" }: SpawnPlan,
+): BufferSource {
+  const key = `${newSession} ${resetSignals}`;
+  let kept = attributes.get(key);
+  if (kept === undefined) {
+    kept = new Uint8Array(SIZEOF.posix_spawnattr_t);
+    fillAttributes(c, kept, newSession, resetSignals);
+    attributes.set(key, kept);
+  }
+  return kept;
+}
+
 function fillAttributes(
   c: Libc,
   attributes: BufferSource,
-  plan: SpawnPlan,
-): number {
-  const session = plan.newSession ? C.POSIX_SPAWN_SETSID : 0;
+  newSession: boolean,
+  resetSignals: "pipe" | "all",
+): void {
+  const session = newSession ? C.POSIX_SPAWN_SETSID : 0;
   const flags = C.POSIX_SPAWN_SETSIGDEF | C.POSIX_SPAWN_SETSIGMASK | session;
   const set = new Uint8Array(SIZEOF.sigset_t);
-  const errno = c.posix_spawnattr_setsigmask(attributes, set);
+  c.posix_spawnattr_init(attributes);
+  c.posix_spawnattr_setsigmask(attributes, set);
   // Signal 1 is the lowest bit of the first byte.
-  if (plan.resetSignals === "all") set.fill(0xff, 0, 8);
+  if (resetSignals === "all") set.fill(0xff, 0, 8);
   else set[(C.SIGPIPE - 1) >> 3] = 1 << ((C.SIGPIPE - 1) & 7);
-  return errno || c.posix_spawnattr_setsigdefault(attributes, set) ||
-    c.posix_spawnattr_setflags(attributes, flags);
+  c.posix_spawnattr_setsigdefault(attributes, set);
+  // Of these only the flags can be refused, where SETSID is not known.
+  const errno = c.posix_spawnattr_setflags(attributes, flags);
+  if (errno !== 0) throw callError("posix_spawnattr_setflags", errno);
 }
 
 function fillActions(c: Libc, actions: BufferSource, plan: SpawnPlan): number {

@@ -15,6 +15,9 @@ import { isLive, parseStat } from "./stat.ts";
 /** After so many processes of a scan the event loop gets a turn. */
 const PROCESSES_PER_TURN = 256;
 
+/** Somebody may start processes faster than they can be listed. */
+const MAX_LISTINGS = 16;
+
 const decoder = new TextDecoder();
 
 /** Every read is over before the next begins, so all share the buffer. */
@@ -36,8 +39,9 @@ export async function scanProcfs(query: ScanQuery): Promise<Snapshot> {
   const processes: ProcessInfo[] = [];
   const marks = new Map<number, number[]>();
   const blank: ProcessInfo[] = [];
-  for (const [i, pid] of listPids().entries()) {
-    if (i % PROCESSES_PER_TURN === PROCESSES_PER_TURN - 1) await nextTurn();
+  let count = 0;
+  for (const pid of newPids()) {
+    if (++count % PROCESSES_PER_TURN === 0) await nextTurn();
     const process = readProcess(pid);
     if (process === null) continue;
     processes.push(process);
@@ -49,6 +53,22 @@ export async function scanProcfs(query: ScanQuery): Promise<Snapshot> {
   for (const process of blank) addMarks(process, marks);
   const escapees = query.marks ? "environ" : "none";
   return { processes, marks, members: "procfs", escapees };
+}
+
+/**
+ * The pids of all processes, those included that are started meanwhile: one
+ * that forks and exits before it is read would hide its child otherwise.
+ */
+function* newPids(): Generator<number> {
+  const known = new Set<number>();
+  for (let i = 0; i < MAX_LISTINGS; i++) {
+    const pids = listPids().filter((pid) => !known.has(pid));
+    if (pids.length === 0) return;
+    for (const pid of pids) {
+      known.add(pid);
+      yield pid;
+    }
+  }
 }
 
 /** Looks at the members of one process group, at once. */

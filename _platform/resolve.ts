@@ -133,6 +133,6 @@ function expandTilde(entry: string, home: string | undefined): string {
 }
 
 function isExecutableFile(path: string): boolean {
-  return fileType(path) === "file" &&
-    libc().faccessat(C.AT_FDCWD, cString(path), C.X_OK, 0) === 0;
+  return libc().faccessat(C.AT_FDCWD, cString(path), C.X_OK, 0) === 0 &&
+    fileType(path) === "file";
 }

@@ -1,0 +1,181 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+/**
+ * The timeout command: GNU timeout's command line and exit statuses, with the
+ * promise that nothing of the command is left. Loaded only when `timeout.ts`
+ * is run as a program, so that nobody else pays for it.
+ */
+
+import {
+  parseTimeoutArgs,
+  type TimeoutRequest,
+  type TimeoutRun,
+  UsageError,
+} from "./_timeout_args.ts";
+import { pause, startJob } from "./_timeout_job.ts";
+import { complain, HELP, quote, write } from "./_timeout_text.ts";
+import { type Ending, FAILED, SETTLE_MS, Watch } from "./_timeout_watch.ts";
+
+const CANNOT_RUN = 126;
+const NOT_FOUND = 127;
+
+/** Signals that write a core dump, signal(7). */
+const CORE_SIGNALS: readonly string[] = [
+  "SIGABRT",
+  "SIGBUS",
+  "SIGFPE",
+  "SIGILL",
+  "SIGQUIT",
+  "SIGSEGV",
+  "SIGSYS",
+  "SIGTRAP",
+  "SIGXCPU",
+  "SIGXFSZ",
+];
+
+/** Runs the timeout command and ends the program. */
+export async function main(args: readonly string[]): Promise<never> {
+  let ending: Ending = { code: FAILED };
+  try {
+    ending = await run(parseTimeoutArgs(args));
+  } catch (error) {
+    complain(explain(error));
+  }
+  if (ending.signal !== undefined) await dieOf(ending.signal);
+  Deno.exit(ending.code);
+}
+
+async function run(request: TimeoutRequest): Promise<Ending> {
+  switch (request.kind) {
+    case "help":
+      write(Deno.stdout, HELP);
+      return { code: 0 };
+    case "version": {
+      const manifest = await import("./deno.json", { with: { type: "json" } });
+      const { name, version } = manifest.default;
+      write(Deno.stdout, `timeout (${name}) ${version}\n`);
+      return { code: 0 };
+    }
+    case "run":
+      return await runCommand(request);
+  }
+}
+
+async function runCommand(request: TimeoutRun): Promise<Ending> {
+  const watch = new Watch(request);
+  for (const type of ["error", "unhandledrejection"]) {
+    addEventListener(type, (event) => failUnexpectedly(event, watch));
+  }
+  try {
+    // A signal that comes before the start waits until it can be passed on.
+    if (!watch.isCallerIgnoring) watch.listen();
+    try {
+      watch.job = startJob(request);
+    } catch (error) {
+      return failedToStart(request.command, error);
+    }
+    // Listening to one signal changes others too. The command must not inherit
+    // that where the caller, such as nohup(1), wants it to ignore some.
+    if (watch.isCallerIgnoring) watch.listen();
+    return await watch.end();
+  } finally {
+    watch.release();
+  }
+}
+
+/** An error that nobody catches must not leave the command alone. */
+function failUnexpectedly(event: Event, watch: Watch): never {
+  event.preventDefault();
+  watch.abandon();
+  const error = "reason" in event ? event.reason : (event as ErrorEvent).error;
+  complain(explain(error));
+  Deno.exit(FAILED);
+}
+
+/** The exit status where the command could not be started. */
+function failedToStart(command: string, error: unknown): Ending {
+  const code = exitStatusFor(command, error);
+  if (code === FAILED) throw error;
+  complain(`cannot run ${quote(command)}: ${reason(error, code)}`);
+  return { code };
+}
+
+function exitStatusFor(command: string, error: unknown): number {
+  if (error instanceof Deno.errors.NotFound) {
+    return isSomewhereInPath(command) ? CANNOT_RUN : NOT_FOUND;
+  }
+  const denied = error instanceof Deno.errors.PermissionDenied;
+  return denied || isExecError(error) ? CANNOT_RUN : FAILED;
+}
+
+/**
+ * Whether PATH leads to something of this name. The runtime passes over what
+ * is not executable and says that there is nothing.
+ */
+function isSomewhereInPath(command: string): boolean {
+  const isGranted = (descriptor: Deno.PermissionDescriptor) =>
+    Deno.permissions.querySync(descriptor).state === "granted";
+  if (
+    command === "" || command.includes("/") || !isGranted({ name: "read" }) ||
+    !isGranted({ name: "env", variable: "PATH" })
+  ) return false;
+  return (Deno.env.get("PATH") ?? "").split(":").some((directory) => {
+    try {
+      return Deno.lstatSync(`${directory || "."}/${command}`) !== null;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** Whether the file itself was refused, and not for want of resources. */
+function isExecError(error: unknown): boolean {
+  if (!(error instanceof Error) || !("code" in error)) return false;
+  const { code } = error;
+  return typeof code === "string" &&
+    !["EAGAIN", "ENOMEM", "EMFILE", "ENFILE"].includes(code);
+}
+
+function reason(error: unknown, code: number): string {
+  if (code === NOT_FOUND) return "no such file or directory";
+  const known = error instanceof Deno.errors.PermissionDenied ||
+    error instanceof Deno.errors.NotFound;
+  if (known) return "permission denied";
+  return explain(error).replace(/^Failed to spawn '.*': /, "");
+}
+
+/** An error in one line. */
+function explain(error: unknown): string {
+  if (error instanceof UsageError) return `${error.message} (see --help)`;
+  const message = error instanceof Error ? error.message : String(error);
+  return message.replaceAll(/\s*\n\s*/g, " ");
+}
+
+/**
+ * Ends this program by the signal that ended the command, so that a shell sees
+ * what it would have seen without this program. Returns where that fails.
+ */
+async function dieOf(signal: Deno.Signal): Promise<void> {
+  if (CORE_SIGNALS.includes(signal)) forbidCoreDump();
+  // The runtime has handlers of its own for some, which step aside one by one.
+  for (let attempt = 0; attempt < 4; attempt++) {
+    Deno.kill(Deno.pid, signal);
+    await pause(SETTLE_MS);
+  }
+}
+
+/** A dump of this runtime would replace or bury the one of the command. */
+function forbidCoreDump(): void {
+  if (Deno.permissions.querySync({ name: "run" }).state !== "granted") return;
+  try {
+    // One byte stands for "none" also where dumps are piped into a program.
+    new Deno.Command("prlimit", {
+      args: ["--pid", `${Deno.pid}`, "--core=1:"],
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).outputSync();
+  } catch {
+    // Not installed: whoever wants dumps gets one more.
+  }
+}

@@ -20,4 +20,5 @@
  */
 
 export * from "./process_group.ts";
+export * from "./pty.ts";
 export * from "./timeout.ts";

@@ -1,0 +1,190 @@
+// Copyright 2026 the @proc/group authors. MIT license.
+
+/** The writing side of a terminal: what is typed, one write after another. */
+
+import type { PtyPort, TerminalModes } from "./_platform/pty_device.ts";
+
+/**
+ * Longest line, without its end, that a terminal in line mode hands over whole,
+ * in bytes; termios(3), "Canonical and noncanonical mode".
+ */
+export const MAX_LINE_BYTES = 4095;
+
+/** What a write does with a line that a terminal in line mode would cut. */
+export type LongLines = "reject" | "split";
+
+/** How long a check for echo waits before the next one, in milliseconds. */
+export const ECHO_POLL_MS = 10;
+
+/** Writes to the master in order. */
+export class PtyInput {
+  #port: PtyPort;
+  #longLines: LongLines;
+  #onTyped: ((bytes: Uint8Array) => void) | null;
+  #encoder = new TextEncoder();
+  #last: Promise<void> = Promise.resolve();
+  /** Bytes of the line that was begun, as far as it is known. */
+  #lineBytes = 0;
+  /** Whether what is typed until the end of the line is a secret. */
+  #isSecret = false;
+  #hasEnded = false;
+  #cancelWatch: () => void = () => {};
+
+  constructor(
+    port: PtyPort,
+    longLines: LongLines,
+    onTyped: ((bytes: Uint8Array) => void) | null,
+  ) {
+    this.#port = port;
+    this.#longLines = longLines;
+    this.#onTyped = onTyped;
+  }
+
+  /** What is typed from now to the end of the line stays out of the transcript. */
+  expectSecret(): void {
+    this.#isSecret = true;
+  }
+
+  /** Types text or bytes; resolves when the kernel took all of them. */
+  write(data: string | Uint8Array): Promise<void> {
+    const bytes = toBytes(data, this.#encoder);
+    return this.#enqueue(async () => {
+      const modes = this.#port.modes();
+      if (!modes?.canonical) this.#lineBytes = 0;
+      await this.#type(modes?.canonical ? this.#inLines(bytes, modes) : bytes);
+      this.#record(bytes, modes);
+    });
+  }
+
+  /** Types bytes as they are, whatever becomes of a long line. */
+  writeRaw(bytes: Uint8Array): Promise<void> {
+    return this.#enqueue(async () => {
+      const modes = this.#port.modes();
+      this.#lineBytes = modes?.canonical
+        ? scanLines(bytes, modes, this.#lineBytes).open
+        : 0;
+      await this.#type(bytes);
+      this.#record(bytes, modes);
+    });
+  }
+
+  /** Types the end-of-file character, so that the program reads an end of file. */
+  sendEof(): Promise<void> {
+    return this.#enqueue(async () => {
+      const modes = this.#port.modes();
+      if (!modes?.canonical || modes.eof === undefined) {
+        throw new TypeError(
+          "Cannot send an end of file: the terminal is in raw mode",
+        );
+      }
+      // In the middle of a line the first one only hands over what was typed.
+      const count = this.#lineBytes === 0 ? 1 : 2;
+      this.#lineBytes = 0;
+      await this.#type(new Uint8Array(count).fill(modes.eof));
+    });
+  }
+
+  /** Nobody will read any more: writes that wait reject, and so do later ones. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#cancelWatch();
+  }
+
+  #enqueue(task: () => Promise<void>): Promise<void> {
+    const result = this.#last.then(task);
+    this.#last = result.catch(() => {
+      // Its caller was told; the next write is on its own.
+    });
+    return result;
+  }
+
+  async #type(bytes: Uint8Array): Promise<void> {
+    for (let rest = bytes; rest.length > 0;) {
+      if (this.#hasEnded) {
+        throw new Deno.errors.BrokenPipe(
+          "Cannot write to the terminal: the program has ended",
+        );
+      }
+      const count = this.#port.write(rest);
+      rest = rest.subarray(count);
+      if (count > 0) continue;
+      const watch = this.#port.watch("write");
+      this.#cancelWatch = () => watch.cancel();
+      await watch.ready;
+    }
+  }
+
+  /** The bytes to type so that no line is cut, or an error. */
+  #inLines(bytes: Uint8Array, modes: TerminalModes): Uint8Array {
+    const { cuts, open } = scanLines(bytes, modes, this.#lineBytes);
+    if (cuts.length > 0 && this.#longLines === "reject") {
+      throw new RangeError(
+        `Cannot write a line of more than ${MAX_LINE_BYTES} bytes: the terminal is in line mode and would cut it`,
+      );
+    }
+    if (cuts.length > 0 && modes.eof === undefined) {
+      throw new RangeError(
+        "Cannot split a line: the terminal has no end-of-file character",
+      );
+    }
+    this.#lineBytes = open;
+    return insertAt(bytes, cuts, modes.eof ?? 0);
+  }
+
+  /** A password prompt switches echo off and reads a line. */
+  #record(bytes: Uint8Array, modes: TerminalModes | null): void {
+    const isHidden = this.#isSecret || (modes?.canonical && !modes.echo);
+    if (bytes.includes(10) || bytes.includes(13)) this.#isSecret = false;
+    if (!isHidden) this.#onTyped?.(bytes);
+  }
+}
+
+function toBytes(data: unknown, encoder: TextEncoder): Uint8Array {
+  if (typeof data === "string") return encoder.encode(data);
+  if (data instanceof Uint8Array) return data;
+  throw new TypeError(
+    `Cannot write to the terminal: current value is ${
+      Deno.inspect(data)
+    }, neither a string nor bytes`,
+  );
+}
+
+/**
+ * Where lines grow too long, as indices before which one has to be handed over,
+ * and the length of the line that is open at the end.
+ */
+function scanLines(
+  bytes: Uint8Array,
+  { lineEnds }: TerminalModes,
+  before: number,
+): { cuts: number[]; open: number } {
+  const cuts: number[] = [];
+  let open = before;
+  for (let index = 0; index < bytes.length; index++) {
+    if (lineEnds[bytes[index]!] === 1) {
+      open = 0;
+    } else if (++open > MAX_LINE_BYTES) {
+      cuts.push(index);
+      open = 1;
+    }
+  }
+  return { cuts, open };
+}
+
+/** A copy with one more byte before each index; the same bytes without any. */
+function insertAt(
+  bytes: Uint8Array,
+  indices: readonly number[],
+  inserted: number,
+): Uint8Array {
+  if (indices.length === 0) return bytes;
+  const result = new Uint8Array(bytes.length + indices.length);
+  let from = 0;
+  for (const [count, index] of indices.entries()) {
+    result.set(bytes.subarray(from, index), from + count);
+    result[index + count] = inserted;
+    from = index;
+  }
+  result.set(bytes.subarray(from), from + indices.length);
+  return result;
+}

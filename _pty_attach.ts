@@ -10,7 +10,7 @@ import {
 } from "./_platform/pty_device.ts";
 import { DetachKeys } from "./_pty_detach.ts";
 import { PtySession } from "./_pty_session.ts";
-import type { AttachPtyOptions, Pty } from "./pty.ts";
+import type { AttachPtyOptions, Pty, PtySize } from "./pty.ts";
 
 const STDIN = 0;
 const STDOUT = 1;
@@ -20,10 +20,16 @@ const STOP_SIGNALS: Deno.Signal[] = ["SIGTERM", "SIGHUP"];
 /** Signals that are handed on: outside raw mode, keys of the user's terminal. */
 const KEY_SIGNALS: Deno.Signal[] = ["SIGINT", "SIGQUIT"];
 
+/** How {@linkcode attach} attaches. */
+export interface AttachOptions extends AttachPtyOptions {
+  /** False where the caller sees to signals that reach this process itself. */
+  handlesSignals?: boolean;
+}
+
 /** Copies in both directions until the end, null when the user detached. */
 export async function attach(
   pty: Pty,
-  options: AttachPtyOptions,
+  options: AttachOptions,
 ): Promise<Deno.CommandStatus | null> {
   if (!(pty instanceof PtySession)) {
     throw new TypeError(
@@ -32,7 +38,14 @@ export async function attach(
   }
   const keys = new DetachKeys(options.detachKeys ?? "");
   options.signal?.throwIfAborted();
-  return await new Attachment(pty, keys, options.signal).run();
+  return await new Attachment(pty, keys, options).run();
+}
+
+/** The size of the user's own terminal, null if there is none. */
+export function userSize(): PtySize | null {
+  const size = terminalSize(STDOUT) ?? terminalSize(STDIN);
+  // A terminal whose size nobody has set has none.
+  return size && size.columns > 0 && size.rows > 0 ? size : null;
 }
 
 /**
@@ -62,17 +75,19 @@ class Attachment {
   #keys: DetachKeys;
   #stdin = standardInput();
   #signal: AbortSignal | undefined;
+  #handlesSignals: boolean;
   #over = new AbortController();
   #failure = Promise.withResolvers<never>();
 
   constructor(
     pty: PtySession,
     keys: DetachKeys,
-    signal: AbortSignal | undefined,
+    { signal, handlesSignals = true }: AttachOptions,
   ) {
     this.#pty = pty;
     this.#keys = keys;
     this.#signal = signal;
+    this.#handlesSignals = handlesSignals;
     // It counts only while somebody waits for it.
     this.#failure.promise.catch(() => {});
   }
@@ -101,6 +116,13 @@ class Attachment {
     // Before the first look at the size, so that no change is missed.
     listen("SIGWINCH", () => this.#copySize());
     this.#copySize();
+    if (this.#handlesSignals) this.#handOn(listen);
+    const onAbort = () => this.#over.abort();
+    this.#signal?.addEventListener("abort", onAbort, { once: true });
+    resources.defer(() => this.#signal?.removeEventListener("abort", onAbort));
+  }
+
+  #handOn(listen: (signal: Deno.Signal, listener: () => void) => void): void {
     for (const signal of KEY_SIGNALS) {
       listen(signal, () => this.#pty.kill(signal));
     }
@@ -109,15 +131,11 @@ class Attachment {
         this.#pty.stop().catch((error) => this.#failure.reject(error));
       });
     }
-    const onAbort = () => this.#over.abort();
-    this.#signal?.addEventListener("abort", onAbort, { once: true });
-    resources.defer(() => this.#signal?.removeEventListener("abort", onAbort));
   }
 
   #copySize(): void {
-    const size = terminalSize(STDOUT) ?? terminalSize(STDIN);
-    // A terminal whose size nobody has set has none.
-    if (size && size.columns > 0 && size.rows > 0) this.#pty.resize(size);
+    const size = userSize();
+    if (size) this.#pty.resize(size);
   }
 
   /** Raw mode, and the old settings back on every path that can be seen. */

@@ -31,6 +31,7 @@ export interface TimeoutRun {
   readonly verbose: boolean;
   readonly foreground: boolean;
   readonly keepLeftovers: boolean;
+  readonly pty: boolean;
 }
 
 /** A command line that cannot be understood; its message is for the user. */
@@ -54,6 +55,7 @@ type OptionName =
   | "keep-leftovers"
   | "kill-after"
   | "preserve-status"
+  | "pty"
   | "signal"
   | "verbose"
   | "version";
@@ -64,6 +66,7 @@ const OPTIONS: Readonly<Record<OptionName, Option>> = {
   "keep-leftovers": { short: "", takesValue: false, gnu: false },
   "kill-after": { short: "k", takesValue: true, gnu: true },
   "preserve-status": { short: "p", takesValue: false, gnu: true },
+  "pty": { short: "", takesValue: false, gnu: false },
   "signal": { short: "s", takesValue: true, gnu: true },
   "verbose": { short: "v", takesValue: false, gnu: true },
   "version": { short: "", takesValue: false, gnu: true },
@@ -104,6 +107,7 @@ export function parseTimeoutArgs(args: readonly string[]): TimeoutRequest {
     verbose: false,
     foreground: false,
     keepLeftovers: false,
+    pty: false,
   };
   const rest = args.values();
   for (const arg of rest) {
@@ -262,6 +266,9 @@ function apply(
     case "preserve-status":
       settings.preserveStatus = true;
       return null;
+    case "pty":
+      settings.pty = true;
+      return null;
     case "signal":
       settings.killSignal = parseSignal(value);
       return null;
@@ -280,6 +287,11 @@ function withOperands(
   if (command === undefined) {
     throw new UsageError(
       `COMMAND is missing after duration ${quote(duration)}`,
+    );
+  }
+  if (settings.pty && settings.foreground) {
+    throw new UsageError(
+      "options --pty and --foreground exclude each other: a terminal of its own is a session of its own",
     );
   }
   return { ...settings, ms: parseDuration(duration), command, args };

@@ -62,6 +62,9 @@ async function run(request: TimeoutRequest): Promise<Ending> {
 }
 
 async function runCommand(request: TimeoutRun): Promise<Ending> {
+  const startPty = request.pty
+    ? (await import("./_timeout_pty.ts")).startOnPty
+    : null;
   const watch = new Watch(request);
   for (const type of ["error", "unhandledrejection"]) {
     addEventListener(type, (event) => failUnexpectedly(event, watch));
@@ -70,7 +73,7 @@ async function runCommand(request: TimeoutRun): Promise<Ending> {
     // A signal that comes before the start waits until it can be passed on.
     if (!watch.isCallerIgnoring) watch.listen();
     try {
-      watch.job = startJob(request);
+      watch.job = startJob(request, startPty);
     } catch (error) {
       return failedToStart(request.command, error);
     }

@@ -5,6 +5,7 @@
 import { handleOf } from "./_group.ts";
 import type { ProcessInfo } from "./_platform/platform.ts";
 import { killGroup, type ProcessGroup, spawnGroup } from "./process_group.ts";
+import type { Pty } from "./pty.ts";
 import type { TimeoutRun } from "./_timeout_args.ts";
 
 /** What a stop did. */
@@ -45,11 +46,25 @@ const NEVER_MS = 1e12;
 /** Longest time that `setTimeout` can wait, in milliseconds. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+/** What starts the command on a terminal; loaded only where it is needed. */
+export type PtyStarter = (request: TimeoutRun) => PtyRun;
+
+/** The command on a terminal, and its end. */
+export interface PtyRun {
+  readonly pty: Pty;
+  /** Resolves after the last byte was written. */
+  readonly status: Promise<Deno.CommandStatus>;
+}
+
 /** Starts the command. Throws what `Deno.Command` throws. */
-export function startJob(request: TimeoutRun): Job {
-  return request.foreground
-    ? new ForegroundJob(request)
-    : new GroupJob(request);
+export function startJob(
+  request: TimeoutRun,
+  startPty: PtyStarter | null,
+): Job {
+  if (request.foreground) return new ForegroundJob(request);
+  if (startPty === null) return new GroupJob(startGroup(request));
+  const { pty, status } = startPty(request);
+  return new GroupJob(pty, status);
 }
 
 /** Calls `action` after any time, also a longer one than `setTimeout` takes. */
@@ -71,23 +86,28 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+function startGroup(request: TimeoutRun): ProcessGroup {
+  return spawnGroup(request.command, [...request.args], {
+    stdin: isBackgroundOfTerminal() ? "null" : "inherit",
+    outlive: request.keepLeftovers,
+  });
+}
+
 /** The command as leader of a session, and all that it starts. */
 class GroupJob implements Job {
-  readonly #group: ProcessGroup;
+  readonly status: Promise<Deno.CommandStatus>;
+  readonly #group: ProcessGroup | Pty;
 
-  constructor(request: TimeoutRun) {
-    this.#group = spawnGroup(request.command, [...request.args], {
-      stdin: isBackgroundOfTerminal() ? "null" : "inherit",
-      outlive: request.keepLeftovers,
-    });
+  constructor(
+    group: ProcessGroup | Pty,
+    status: Promise<Deno.CommandStatus> = group.status,
+  ) {
+    this.#group = group;
+    this.status = status;
   }
 
   get pid(): number {
     return this.#group.pid;
-  }
-
-  get status(): Promise<Deno.CommandStatus> {
-    return this.#group.status;
   }
 
   signal(signal: Deno.Signal): void {

@@ -17,6 +17,8 @@ and leave nothing of it behind in any case.
       --keep-leftovers     what still runs when COMMAND has ended in time is
                              not stopped
   -p, --preserve-status    exit with COMMAND's status even if it timed out
+      --pty                COMMAND gets a terminal of its own, connected with
+                             standard input and output (Linux, --allow-ffi)
   -s, --signal=SIGNAL      first signal, by name or number; TERM unless given
   -v, --verbose            say on stderr which signals are sent, and what was
                              left behind

@@ -24,6 +24,7 @@ const PLAIN: TimeoutRun = {
   verbose: false,
   foreground: false,
   keepLeftovers: false,
+  pty: false,
 };
 
 /** Durations that mean the same to GNU timeout, in milliseconds. */
@@ -173,6 +174,7 @@ Deno.test("parseTimeoutArgs() reads options in every form", () => {
     [["-f"], { foreground: true }],
     [["--fore"], { foreground: true }],
     [["--keep-leftovers"], { keepLeftovers: true }],
+    [["--pty"], { pty: true }],
     [["--ke"], { keepLeftovers: true }],
     [["-vk2", "-sINT"], { ...graceful, verbose: true, killSignal: "SIGINT" }],
     [["-fpvs", "INT"], {

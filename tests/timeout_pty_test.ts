@@ -79,15 +79,16 @@ Deno.test(
       columns: 101,
       rows: 33,
       echo: false,
-      env: { PS1: "" },
+      env: { PS1: "PROMPT " },
     });
-    await user.write("before=$(stty -g); echo 'rea''dy'\n");
-    await user.waitFor("ready", 20_000);
+    await user.write("before=$(stty -g)\n");
+    await user.waitFor(/PROMPT PROMPT /, 20_000);
     await user.write(
       `${TIMEOUT} --pty 20 sh -c 'stty size; sleep 20; echo not''yet'\n`,
     );
     await user.waitFor("33 101", 20_000);
     await user.write("\x03");
+    await user.waitFor("PROMPT", 20_000);
     await user.write(
       'echo "code $?"; [ "$before" = "$(stty -g)" ] && echo sa""me\n',
     );

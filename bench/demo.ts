@@ -15,6 +15,13 @@ const tree = (length: string) =>
 /** How many processes the tree has. */
 const TREE_SIZE = 5;
 
+/** A shell that becomes a sleep, with a daemon in a session of its own. */
+const withDaemon = (length: string) =>
+  `setsid sleep ${length} & exec sleep ${length}`;
+
+/** How many processes that has. */
+const WITH_DAEMON_SIZE = 2;
+
 let trees = 0;
 
 interface Outcome {
@@ -33,9 +40,22 @@ interface Survivor {
 }
 
 /** Kills one process, as `Deno.ChildProcess` does. */
-async function byChildKill(length: string): Promise<Outcome> {
-  const child = new Deno.Command("sh", { args: ["-c", tree(length)] }).spawn();
-  await standing(length);
+function byChildKill(length: string): Promise<Outcome> {
+  return killChild(tree(length), length, TREE_SIZE);
+}
+
+/** The same, where a daemon was started. */
+function daemonByChildKill(length: string): Promise<Outcome> {
+  return killChild(withDaemon(length), length, WITH_DAEMON_SIZE);
+}
+
+async function killChild(
+  script: string,
+  length: string,
+  size: number,
+): Promise<Outcome> {
+  const child = new Deno.Command("sh", { args: ["-c", script] }).spawn();
+  await standing(length, size);
   const startedAt = performance.now();
   child.kill();
   await child.status;
@@ -50,7 +70,7 @@ async function bySignal(length: string): Promise<Outcome> {
     stdout: "piped",
     signal: controller.signal,
   }).output();
-  await standing(length);
+  await standing(length, TREE_SIZE);
   const startedAt = performance.now();
   controller.abort();
   const first = await Promise.race([output, delay(2000)]);
@@ -59,11 +79,62 @@ async function bySignal(length: string): Promise<Outcome> {
 }
 
 /** Stops the group. */
-async function byGroup(length: string): Promise<Outcome> {
-  await using group = spawnGroup("sh", ["-c", tree(length)]);
-  await standing(length);
+function byGroup(length: string): Promise<Outcome> {
+  return stop(tree(length), length, TREE_SIZE);
+}
+
+/** The same, where a daemon was started. */
+function daemonByGroup(length: string): Promise<Outcome> {
+  return stop(withDaemon(length), length, WITH_DAEMON_SIZE);
+}
+
+async function stop(
+  script: string,
+  length: string,
+  size: number,
+): Promise<Outcome> {
+  await using group = spawnGroup("sh", ["-c", script]);
+  await standing(length, size);
   const { durationMs } = await stopGroup(group);
   return { ms: durationMs };
+}
+
+/** Kills a program that has started the tree, and can do nothing any more. */
+async function killParent(
+  kind: "command" | "group",
+  length: string,
+): Promise<Outcome> {
+  const importMap = new URL("../std_from_npm.json", import.meta.url);
+  const parent = new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--allow-all",
+      `--import-map=${importMap}`,
+      import.meta.url,
+      kind,
+      length,
+    ],
+    stdin: "null",
+  }).spawn();
+  await standing(length, TREE_SIZE);
+  const startedAt = performance.now();
+  parent.kill("SIGKILL");
+  await parent.status;
+  const end = startedAt + 1500;
+  while (performance.now() < end && (await alive(length)).length > 0) {
+    await delay(10);
+  }
+  return { ms: performance.now() - startedAt };
+}
+
+/** The program that is killed by {@linkcode killParent}. */
+async function beParent(kind: string, length: string): Promise<void> {
+  const args = ["-c", tree(length)];
+  const child = kind === "group"
+    ? spawnGroup("sh", args)
+    : new Deno.Command("sh", { args }).spawn();
+  await child.status;
 }
 
 /** Runs one way on a tree of its own, and ends what it leaves behind. */
@@ -79,9 +150,9 @@ async function row(
 }
 
 /** Waits until the whole tree stands. */
-async function standing(length: string): Promise<void> {
+async function standing(length: string, size: number): Promise<void> {
   for (let i = 0; i < 200; i++) {
-    if ((await alive(length)).length === TREE_SIZE) return;
+    if ((await alive(length)).length === size) return;
     await delay(10);
   }
 }
@@ -153,12 +224,27 @@ function print(rows: Row[]): void {
   }
 }
 
-if (import.meta.main) {
+async function showAll(): Promise<void> {
   print([
     await row("child.kill()", byChildKill),
     await row("Deno.Command's signal", bySignal),
     await row("stopGroup(group)", byGroup),
+    await row("a daemon: child.kill()", daemonByChildKill),
+    await row("a daemon: stopGroup(group)", daemonByGroup),
+    await row(
+      "parent killed: Deno.Command",
+      (length) => killParent("command", length),
+    ),
+    await row(
+      "parent killed: spawnGroup",
+      (length) => killParent("group", length),
+    ),
   ]);
+}
+
+if (import.meta.main) {
+  const [kind, length = ""] = Deno.args;
+  await (kind ? beParent(kind, length) : showAll());
   // The hanging output() would keep the event loop alive.
   Deno.exit(0);
 }

@@ -5,6 +5,7 @@
  * leader, its state, and the one stop sequence that all callers share.
  */
 
+import { findHousehold } from "./_contain.ts";
 import { platformFor } from "./_platform/mod.ts";
 import type {
   Leader,
@@ -33,6 +34,8 @@ export interface StopSettings {
   killSignal: Deno.Signal;
   graceMs: number;
   escapees: EscapeePolicy;
+  /** Whether it runs in a PID namespace, which nobody leaves. */
+  contain?: boolean;
 }
 
 /** What stands behind each public group, so that no public type shows it. */
@@ -53,6 +56,9 @@ export function handleOf(group: object): GroupHandle | undefined {
  * would be 0, which is the caller's own group, and 2 ** 32 + 1 everybody.
  */
 const MAX_PID = 2 ** 31 - 1;
+
+/** Time for the init of a namespace to end, in milliseconds. */
+const LOOK_AGAIN_MS = 50;
 
 let lastGroup = 0;
 
@@ -77,6 +83,10 @@ export class GroupHandle implements Target {
     escapees: "none",
   };
   #gone = false;
+  /** Whether nobody but the init was seen in the namespace. */
+  #onlyHolds = false;
+  /** Inits that counted as members: the caller has not started them. */
+  #holders = new WeakSet<ProcessInfo>();
   #hasExited = false;
   #settling: Promise<void> | null = null;
   #stopping: { plan: StopPlan; result: Promise<StopResult> } | null = null;
@@ -124,8 +134,16 @@ export class GroupHandle implements Target {
     return this.status;
   }
 
+  get contained(): boolean {
+    return this.settings.contain ?? false;
+  }
+
+  get lookAgainMs(): number {
+    return this.#onlyHolds ? LOOK_AGAIN_MS : Infinity;
+  }
+
   get query(): ScanQuery {
-    return { marks: true, since: this.leader.startTime };
+    return { marks: !this.contained, since: this.leader.startTime };
   }
 
   signal(signal: Deno.Signal | number): SignalResult {
@@ -137,6 +155,7 @@ export class GroupHandle implements Target {
     if (this.#gone) return [];
     if (snapshot.members === "signal0") return unlisted(this);
     if (!this.leader.owns(snapshot, this.group)) return [];
+    if (this.contained) return this.#household(snapshot);
     return snapshot.processes.filter((process) =>
       isLive(process) && this.#isMember(process)
     );
@@ -210,13 +229,32 @@ export class GroupHandle implements Target {
     }
   }
 
+  /** The leader and all inside; whoever holds the namespace, when alone. */
+  #household(snapshot: Snapshot): ProcessInfo[] {
+    const { leader, inside, helpers } = findHousehold(
+      snapshot.processes,
+      this.pgid,
+    );
+    if (leader) return [leader, ...inside];
+    this.#onlyHolds = inside.length === 0 && helpers.length > 0;
+    if (!this.#onlyHolds) return inside;
+    // The init looks for itself whether it is alone, and ends then.
+    this.signal("SIGURG");
+    for (const helper of helpers) this.#holders.add(helper);
+    return helpers;
+  }
+
   #isMember(process: ProcessInfo): boolean {
     return process.sid === this.pgid || process.pgid === this.pgid;
   }
 
   async #runStop(plan: StopPlan): Promise<StopResult> {
     try {
-      const result = await stop(this, plan);
+      const { report, seen } = await stop(this, plan);
+      const result = {
+        report,
+        seen: seen.filter((process) => !this.#holders.has(process)),
+      };
       const leaderLives = result.report.survivors.some(({ pid }) =>
         pid === this.pgid
       );
@@ -243,13 +281,12 @@ export class GroupHandle implements Target {
 
   async #onExit(status: Deno.CommandStatus): Promise<Deno.CommandStatus> {
     this.#hasExited = true;
-    if (this.platform.holdsIdentity) {
-      if (this.signal(0) === "gone") this.#removeAbortListener();
-      return status;
-    }
-    if (this.#stopping) return status;
     try {
-      await this.#settleIfGone();
+      if (!this.platform.holdsIdentity) {
+        if (!this.#stopping) await this.#settleIfGone();
+      } else if (this.signal(0) === "gone") {
+        this.#removeAbortListener();
+      }
     } catch {
       // A status never rejects; stopping and waiting report what is wrong.
     }
@@ -260,7 +297,7 @@ export class GroupHandle implements Target {
   async #settleIfGone(): Promise<void> {
     for (let empty = 1;; empty++) {
       const snapshot = await this.platform.scan(this.query);
-      if (this.members(snapshot).length > 0) return;
+      if (snapshot.failed || this.members(snapshot).length > 0) return;
       if (!isGone(this, empty)) continue;
       this.setGone();
       if (this.escapees(snapshot).length === 0) await this.settle();

@@ -2,6 +2,7 @@
 
 /** Checking what callers pass in, before anything is started. */
 
+import { checkContainedSignal } from "./_contain.ts";
 import { nextGroup, type StopSettings } from "./_group.ts";
 import type { SpawnRequest } from "./_platform/platform.ts";
 import { checkSignal } from "./_platform/signals.ts";
@@ -48,6 +49,7 @@ export function prepareSpawn(
     stderr: oneOf("stderr", options.stderr, STDIO, "inherit"),
     group: nextGroup(),
     outlive: options.outlive ?? false,
+    contain: options.contain ?? false,
   };
   const settings = stopSettings(options);
   options.signal?.throwIfAborted();
@@ -56,9 +58,10 @@ export function prepareSpawn(
 
 /** Checks how to stop; what is left out is the target's own, or the default. */
 export function stopSettings(
-  options: StopGroupOptions,
+  options: StopGroupOptions & { contain?: boolean },
   own?: StopSettings,
 ): StopSettings {
+  const { contain = false } = own ?? options;
   const killSignal = options.killSignal ?? own?.killSignal ?? "SIGTERM";
   if (typeof killSignal !== "string") {
     throw new TypeError(
@@ -68,7 +71,10 @@ export function stopSettings(
     );
   }
   return {
-    killSignal: checkSignal(killSignal),
+    killSignal: contain
+      ? checkContainedSignal(checkSignal(killSignal))
+      : checkSignal(killSignal),
+    contain,
     graceMs: checkMs(
       "graceMs",
       options.graceMs ?? own?.graceMs ?? DEFAULT_GRACE_MS,

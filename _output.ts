@@ -10,6 +10,9 @@ import type { Leader } from "./_platform/platform.ts";
  */
 export const DEFAULT_DRAIN_MS = 100;
 
+/** In how many parts pipes are waited for. */
+const DRAIN_PARTS = 10;
+
 /** Reads the output of a group, for all who ask for it. */
 export class OutputReader {
   #stdout: Collector | null;
@@ -44,17 +47,24 @@ export class OutputReader {
     }
   }
 
-  /** Waits for the ends of the streams, at most `ms` milliseconds. */
+  /**
+   * Waits for the ends of the streams, at most `ms` milliseconds, in parts
+   * between which what has come is read: a process that was not run for a while
+   * finds its timer due before it has read anything.
+   */
   async drain(ms: number): Promise<void> {
+    let ended = false;
     const timer = new AbortController();
     const ends = Promise.all(this.#all().map((collector) => collector.done));
-    const timeUp: Promise<void> = delay(ms, { signal: timer.signal }).catch(
-      () => {
+    ends.then(() => {
+      ended = true;
+      timer.abort();
+    });
+    for (let part = 0; part < DRAIN_PARTS && !ended; part++) {
+      await delay(ms / DRAIN_PARTS, { signal: timer.signal }).catch(() => {
         // The ends came first.
-      },
-    );
-    await Promise.race([ends, timeUp]);
-    timer.abort();
+      });
+    }
   }
 
   /** Ends reading; what was read stays. */

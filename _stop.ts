@@ -21,6 +21,12 @@ export const STOP_MARGIN_MS = 2000;
 /** Longest wait between two rounds of SIGKILL: a fork may have been in flight. */
 const KILL_ROUND_MS = 50;
 
+/**
+ * First wait for the effect of the first signal, in milliseconds; doubles each
+ * round. Who changed the session right then, or was born, has not got it yet.
+ */
+const FIRST_ASK_MS = 50;
+
 /** What {@linkcode stopGroup} did and what it found. */
 export interface StopReport {
   /** Time from the first call to the end, in milliseconds. */
@@ -56,6 +62,10 @@ export interface Target {
   readonly certain: boolean;
   /** Resolves when the leader was reaped; undefined where nobody can know. */
   readonly exited: Promise<unknown> | undefined;
+  /** Whether SIGKILL to the leader's group ends all of it, by the kernel. */
+  readonly contained?: boolean;
+  /** Longest wait until the next look, in milliseconds; Infinity unless given. */
+  readonly lookAgainMs?: number;
   /** What a scan must find out to show members and escapees. */
   readonly query: ScanQuery;
   /** One signal to the process group. */
@@ -135,19 +145,31 @@ export async function waitUntilGone(
   for (let round = 0; !target.gone; round++) {
     // The group cannot be gone while its leader lives, so nothing is polled.
     if (target.exited) await abortable(target.exited, signal);
-    const snapshot = await target.platform.scan(target.query);
+    const snapshot = await target.platform.scan(waitQuery(target, empty));
     signal.throwIfAborted();
     const members = target.members(snapshot);
     empty = members.length === 0 ? empty + 1 : 0;
     if (isGone(target, empty)) {
+      if (snapshot.failed) return;
       target.setGone();
       if (target.escapees(snapshot).length === 0) await target.settle();
       return;
     }
     if (empty > 0) continue;
-    await target.platform.ended(members, { ms: Infinity, round, signal });
+    const ms = target.lookAgainMs ?? Infinity;
+    await target.platform.ended(members, { ms, round, signal });
     signal.throwIfAborted();
   }
+}
+
+/**
+ * Marks cost more than members, and tell something at the end only: whose the
+ * session is once the leader's group is gone, and who has left it.
+ */
+function waitQuery(target: Target, empty: number): ScanQuery {
+  const { marks, since } = target.query;
+  const atEnd = empty > 0 || target.signal(0) === "gone";
+  return { marks: marks && atEnd, since };
 }
 
 /**
@@ -212,13 +234,15 @@ class Stop {
       withoutEscapees = escapees.length === 0 ? withoutEscapees + 1 : 0;
       empty = members.length === 0 ? empty + 1 : 0;
       const gone = isGone(this.#target, empty);
-      if (gone) this.#target.setGone();
+      if (gone && !snapshot.failed) this.#target.setGone();
       const left = this.#signallable(alive);
       const over = left.length === 0
         ? (gone || empty === 0) && this.#isOver(round, withoutEscapees)
         : performance.now() >= this.#plan.endAt;
       if (over) {
-        if (alive.length === 0) await this.#target.settle();
+        // After a look that failed, the next call looks again.
+        const isEmpty = alive.length === 0 && !snapshot.failed;
+        if (isEmpty) await this.#target.settle();
         const report = this.#report(snapshot, alive);
         return { report, seen: [...this.#seen.values()] };
       }
@@ -282,7 +306,11 @@ class Stop {
       await platform.ended(left, { ms: KILL_ROUND_MS, round: 0, signal });
     } else {
       this.#ask(members, escapees);
-      const ms = this.#plan.killAt - now;
+      const ms = Math.min(
+        this.#plan.killAt - now,
+        this.#target.lookAgainMs ?? Infinity,
+        FIRST_ASK_MS * 2 ** round,
+      );
       await platform.ended(left, { ms, round, signal });
     }
   }
@@ -330,8 +358,9 @@ class Stop {
   }
 
   #kill(members: ProcessInfo[], escapees: ProcessInfo[]): void {
-    const { platform, pgid } = this.#target;
+    const { platform, pgid, contained } = this.#target;
     this.#forced = true;
+    if (contained && this.#target.signal("SIGKILL") === "sent") return;
     for (const [id, group] of Map.groupBy(members, (member) => member.pgid)) {
       if (id === pgid) this.#target.signal("SIGKILL");
       else platform.signalGroup(group, "SIGKILL");

@@ -6,6 +6,7 @@
  * and nothing that belongs to COMMAND may be touched.
  */
 
+import { isContainedSignal } from "./_contain.ts";
 import { signalName, signalNumber } from "./_platform/signals.ts";
 import { quote } from "./_timeout_text.ts";
 
@@ -32,6 +33,7 @@ export interface TimeoutRun {
   readonly foreground: boolean;
   readonly keepLeftovers: boolean;
   readonly pty: boolean;
+  readonly contain: boolean;
 }
 
 /** A command line that cannot be understood; its message is for the user. */
@@ -50,6 +52,7 @@ interface Option {
 }
 
 type OptionName =
+  | "contain"
   | "foreground"
   | "help"
   | "keep-leftovers"
@@ -61,6 +64,7 @@ type OptionName =
   | "version";
 
 const OPTIONS: Readonly<Record<OptionName, Option>> = {
+  "contain": { short: "", takesValue: false, gnu: false },
   "foreground": { short: "f", takesValue: false, gnu: true },
   "help": { short: "", takesValue: false, gnu: true },
   "keep-leftovers": { short: "", takesValue: false, gnu: false },
@@ -108,6 +112,7 @@ export function parseTimeoutArgs(args: readonly string[]): TimeoutRequest {
     foreground: false,
     keepLeftovers: false,
     pty: false,
+    contain: false,
   };
   const rest = args.values();
   for (const arg of rest) {
@@ -253,6 +258,9 @@ function apply(
     case "help":
     case "version":
       return { kind: name };
+    case "contain":
+      settings.contain = true;
+      return null;
     case "foreground":
       settings.foreground = true;
       return null;
@@ -289,10 +297,27 @@ function withOperands(
       `COMMAND is missing after duration ${quote(duration)}`,
     );
   }
+  if (settings.contain) checkContained(settings);
   if (settings.pty && settings.foreground) {
     throw new UsageError(
       "options --pty and --foreground exclude each other: a terminal of its own is a session of its own",
     );
   }
   return { ...settings, ms: parseDuration(duration), command, args };
+}
+
+/** What cannot go with a PID namespace is said before anything is started. */
+function checkContained({ foreground, killSignal }: Settings): void {
+  if (foreground) {
+    throw new UsageError(
+      "options --contain and --foreground exclude each other: what COMMAND starts is not stopped in the foreground",
+    );
+  }
+  if (!isContainedSignal(killSignal)) {
+    throw new UsageError(
+      `cannot use ${
+        quote(killSignal)
+      } with --contain: expected TERM, INT or KILL`,
+    );
+  }
 }

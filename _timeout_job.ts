@@ -90,6 +90,7 @@ function startGroup(request: TimeoutRun): ProcessGroup {
   return spawnGroup(request.command, [...request.args], {
     stdin: isBackgroundOfTerminal() ? "null" : "inherit",
     outlive: request.keepLeftovers,
+    contain: request.contain,
   });
 }
 

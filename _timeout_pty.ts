@@ -13,6 +13,7 @@ import type { PtyRun } from "./_timeout_job.ts";
 export function startOnPty(request: TimeoutRun): PtyRun {
   const pty = spawnPty(request.command, [...request.args], {
     outlive: request.keepLeftovers,
+    contain: request.contain,
     ...(libcAvailable() ? userSize() : {}),
   });
   return { pty, status: connect(pty) };

@@ -8,6 +8,10 @@ export const HELP = `Usage: timeout [OPTION]... DURATION COMMAND [ARG]...
 Run COMMAND, stop it and all that it started if it takes longer than DURATION,
 and leave nothing of it behind in any case.
 
+      --contain            COMMAND and all that it starts run in a PID namespace,
+                             which nobody leaves (Linux, unshare); this program
+                             fails where that is forbidden; -s is TERM, INT or
+                             KILL, and a COMMAND that a signal ended has 128 + n
   -f, --foreground         no session of its own for COMMAND: it may read the
                              terminal and gets Ctrl-C from it; what COMMAND
                              starts is not stopped then

@@ -16,6 +16,7 @@
  * @module
  */
 
+import { isContainable } from "./_contain.ts";
 import { GroupHandle, signalOrThrow, targetOf } from "./_group.ts";
 import { prepareSpawn, stopSettings } from "./_options.ts";
 import type { Pty } from "./pty.ts";
@@ -75,6 +76,31 @@ export interface SpawnGroupOptions
    * @default {"stop"}
    */
   escapees?: EscapeePolicy;
+  /**
+   * Whether the command runs in a PID namespace of its own, pid_namespaces(7),
+   * which no process of it can leave: neither a daemon that has cleared its
+   * environment nor one that forks faster than it is found. Linux only; throws
+   * where it cannot be had, see {@linkcode canContain}.
+   *
+   * A few things differ from a plain group:
+   *
+   * - `killSignal` is SIGTERM, SIGINT or SIGKILL.
+   * - A command that a signal has ended has the status 128 + n as a shell has
+   *   it, and `signal` is null, unless the leader was killed as well.
+   * - The leader is a shell, so `pid` is not the command's. Inside, processes
+   *   have other numbers, and see neither each other's outer ones nor anybody
+   *   outside; mounts are private.
+   * - Variables whose names are no identifiers may get lost in that shell, and
+   *   `PWD` is set. The pipes are closed at the command's exit, not before.
+   * - Unless this is root, setuid programs such as `sudo` do not work.
+   * - `escaped` is always empty, and `escapees` means nothing.
+   *
+   * What a program outside starts on request (docker, systemd-run, at) is
+   * outside. A namespace is no sandbox: files and network are the same.
+   *
+   * @default {false}
+   */
+  contain?: boolean;
 }
 
 /** How {@linkcode stopGroup} stops a group; defaults are the group's own. */
@@ -162,9 +188,9 @@ export interface ProcessGroup extends AsyncDisposable {
  * @throws {Deno.errors.NotFound} If there is no such program or directory.
  * @throws {Deno.errors.PermissionDenied} If the file is not executable.
  * @throws {Deno.errors.NotCapable} If a permission is missing.
- * @throws {Deno.errors.NotSupported} If the system is Windows.
+ * @throws {Deno.errors.NotSupported} If the system is Windows, or the command cannot be contained.
  * @throws {TypeError} If a value has the wrong type or holds a NUL.
- * @throws {RangeError} If `graceMs` is negative or not finite.
+ * @throws {RangeError} If `graceMs` is negative or not finite, or `killSignal` is none for a contained group.
  */
 export function spawnGroup(
   command: string | URL,
@@ -192,9 +218,9 @@ export function spawnGroup(
  * @throws {Deno.errors.NotFound} If there is no such program or directory.
  * @throws {Deno.errors.PermissionDenied} If the file is not executable.
  * @throws {Deno.errors.NotCapable} If a permission is missing.
- * @throws {Deno.errors.NotSupported} If the system is Windows.
+ * @throws {Deno.errors.NotSupported} If the system is Windows, or the command cannot be contained.
  * @throws {TypeError} If a value has the wrong type or holds a NUL.
- * @throws {RangeError} If `graceMs` is negative or not finite.
+ * @throws {RangeError} If `graceMs` is negative or not finite, or `killSignal` is none for a contained group.
  */
 export function spawnGroup(
   command: string | URL,
@@ -207,6 +233,28 @@ export function spawnGroup(
   options: SpawnGroupOptions = {},
 ): ProcessGroup {
   return startGroup(prepareSpawn(command, argsOrOptions, options));
+}
+
+/**
+ * Tells whether {@linkcode SpawnGroupOptions.contain} can be had: on Linux, with
+ * unshare(1) of util-linux, where this user may make PID namespaces and this
+ * process may run `unshare` and `sh`. Many containers forbid it. Never asks for
+ * a permission.
+ *
+ * @example Contain where that is possible
+ * ```ts
+ * import { canContain, spawnGroup } from "@proc/group/process-group";
+ * import { assertEquals } from "@std/assert";
+ *
+ * await using group = spawnGroup("true", { contain: await canContain() });
+ * assertEquals((await group.status).code, 0);
+ * ```
+ *
+ * @tags allow-run
+ * @returns True if a command can be contained at this moment.
+ */
+export function canContain(): Promise<boolean> {
+  return Promise.try(isContainable);
 }
 
 /**

@@ -41,6 +41,7 @@ export const C = {
   EFD_NONBLOCK: 0o4000,
   // <poll.h>, poll(2)
   POLLIN: 1,
+  POLLOUT: 4,
   // <signal.h>, signal(7)
   SIGPIPE: 13,
   // <spawn.h>, posix_spawnattr_setflags(3)
@@ -70,7 +71,6 @@ export const SIZEOF = {
   statx: 256,
   /** Packed on x86_64 only. */
   epoll_event: isArm ? 16 : 12,
-  pollfd: 8,
 } as const;
 
 /** Offset of `stx_mode` in `struct statx`. */

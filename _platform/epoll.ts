@@ -96,8 +96,12 @@ export class EpollInstance {
   readonly #reads = new Map<WatchGroup, number>();
   #writes = 0;
   readonly #epoll: number;
-  /** An eventfd that ends the wait; null unless one was needed. */
-  #wakeup: number | null = null;
+  /**
+   * An eventfd that ends the wait. It is there from the start, since there may
+   * be no descriptor when it is needed.
+   */
+  readonly #wakeup: number;
+  #isWoken = false;
   /** Written to by the pending call, so it lives as long as the instance. */
   readonly #events = new Uint8Array(MAX_EVENTS * SIZEOF.epoll_event);
   #inFlight: Promise<void> | null = null;
@@ -108,7 +112,14 @@ export class EpollInstance {
 
   constructor(onClose: (instance: EpollInstance) => void) {
     this.#onClose = onClose;
-    this.#epoll = check("epoll_create1", libc().epoll_create1(C.EPOLL_CLOEXEC));
+    const flags = C.EFD_CLOEXEC | C.EFD_NONBLOCK;
+    this.#wakeup = check("eventfd", libc().eventfd(1, flags));
+    this.#epoll = libc().epoll_create1(C.EPOLL_CLOEXEC);
+    if (this.#epoll === -1) {
+      const number = errno();
+      libc().close(this.#wakeup);
+      throw callError("epoll_create1", number);
+    }
   }
 
   /** Whether nothing is watched and only the end of the last wait is due. */
@@ -264,15 +275,14 @@ export class EpollInstance {
 
   /** Ends the wait in flight, by an event that is there from the start. */
   #wake(): void {
-    if (this.#wakeup !== null) return;
-    const flags = C.EFD_CLOEXEC | C.EFD_NONBLOCK;
-    this.#wakeup = check("eventfd", libc().eventfd(1, flags));
+    if (this.#isWoken) return;
+    this.#isWoken = true;
     this.#control(C.EPOLL_CTL_ADD, this.#wakeup, C.EPOLLIN);
   }
 
   #endWakeup(): void {
-    if (this.#wakeup !== null) libc().close(this.#wakeup);
-    this.#wakeup = null;
+    this.#isWoken = false;
+    this.#control(C.EPOLL_CTL_DEL, this.#wakeup, 0);
   }
 
   #startTimer(): void {
@@ -296,7 +306,7 @@ export class EpollInstance {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#stopTimer();
-    this.#endWakeup();
+    libc().close(this.#wakeup);
     libc().close(this.#epoll);
     this.#onClose(this);
   }

@@ -86,6 +86,15 @@ export function callError(name: string, number: number): Error {
   return systemError(number, `${name}: ${NAMES.get(number) ?? number}`);
 }
 
+/** Codes of errors that say that there are none left, for now. */
+const EXHAUSTED: readonly unknown[] = ["EMFILE", "ENFILE", "EAGAIN", "ENOMEM"];
+
+/** Whether an error means that descriptors, processes or memory ran out. */
+export function isExhausted(error: unknown): boolean {
+  return error instanceof Error && "code" in error &&
+    EXHAUSTED.includes(error.code);
+}
+
 /** Gives the result of a C function back, or throws if it says -1. */
 export function check(name: string, result: number): number {
   if (result === -1) throw callError(name, errno());

@@ -202,7 +202,7 @@ judge() {
  * `targets` are the arguments of `kill`: each process group of our sessions
  * once, negative, then each marked process elsewhere. Nobody is named twice,
  * for a second SIGTERM means something else to many programs. Zombies are not
- * alive.
+ * alive, unless only the first of several threads has ended.
  */
 const CHOOSE = `
 choose() {
@@ -213,7 +213,9 @@ choose() {
     set -- $line
     pid=\${1#/proc/} pid=\${pid%%/*}
     eval 'verdict=\${V_'$5'-} seen=\${G_'$4'-}'
-    case $2$verdict in [!ZXx]own) ;; *) continue ;; esac
+    state=$2
+    [ "\${19}" -gt 1 ] && state=S
+    case $state$verdict in [!ZXx]own) ;; *) continue ;; esac
     eval "H_$pid=$round"
     [ "$4" -gt 1 ] && [ "$seen" != "$round" ] || continue
     eval "G_$4=$round"

@@ -13,6 +13,7 @@ import { LinuxLeader } from "./linux_leader.ts";
 import { spawnChild, type SpawnedChild } from "./linux_spawn.ts";
 import { ended } from "./linux_wait.ts";
 import {
+  isKnownSame,
   openVerified,
   signalNumbered,
   signalPidfd,
@@ -25,7 +26,7 @@ import type {
   SignalResult,
   SpawnRequest,
 } from "./platform.ts";
-import { isSame, scanProcfs } from "./procfs.ts";
+import { hasProcfs, scanProcfs } from "./procfs.ts";
 import { ReactorGroup } from "./reactor.ts";
 import { SharedScan } from "./shared_scan.ts";
 import { signalNumber } from "./signals.ts";
@@ -33,9 +34,12 @@ import { isLive } from "./stat.ts";
 
 const scans = new SharedScan(scanProcfs);
 
+/** Undefined before it was looked at. */
+let procfs: boolean | undefined;
+
 /** Whether this implementation can be used now. Never asks for a permission. */
 export function linuxAvailable(): boolean {
-  return libcAvailable();
+  return libcAvailable() && (procfs ??= hasProcfs());
 }
 
 /** The implementation on libc. */
@@ -114,6 +118,8 @@ function signalProcess(
   signal: Deno.Signal | number,
 ): SignalResult {
   const number = signalNumber(signal);
+  // Signal 0 does no harm to anybody.
+  if (number === 0) return signalNumbered(process.pid, number);
   return withPidfd(
     process,
     (pidfd) => signalPidfd(pidfd, number),
@@ -132,7 +138,7 @@ function withPidfd(
 ): SignalResult {
   const pidfd = openVerified(process);
   if (pidfd === "gone") return "gone";
-  if (pidfd === null) return isSame(process) ? byNumber() : "gone";
+  if (pidfd === null) return isKnownSame(process) ? byNumber() : "gone";
   try {
     return throughPidfd(pidfd);
   } finally {

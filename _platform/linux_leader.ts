@@ -12,7 +12,8 @@ import type {
   Snapshot,
 } from "./platform.ts";
 import { lookAtGroup, readProcess } from "./procfs.ts";
-import type { ReactorGroup } from "./reactor.ts";
+import { leaderReactors } from "./linux_wait.ts";
+import type { ReactorGroup, Watch } from "./reactor.ts";
 import { signalNumber } from "./signals.ts";
 import {
   FdReadableStream,
@@ -50,6 +51,8 @@ export class LinuxLeader implements Leader {
   /** When the leader was reaped; null before. */
   #reapedAt: number | null = null;
   #isGone = false;
+  /** The wait for the exit. */
+  #watch: Watch | null = null;
 
   constructor(
     child: SpawnedChild,
@@ -74,6 +77,7 @@ export class LinuxLeader implements Leader {
     this.stdin = this.#writable(stdin);
     this.stdout = this.#readable(stdout);
     this.stderr = this.#readable(stderr);
+    leaderReactors.set(this.pid, this.#reactor);
     this.status = this.#exit();
   }
 
@@ -108,6 +112,8 @@ export class LinuxLeader implements Leader {
   async release(): Promise<void> {
     this.#isGone = true;
     if (this.#reapedAt !== null) this.#closePidfd();
+    // Where no thread is left the wait tells nothing, so it is looked at once.
+    else void this.#watch?.cancel();
     await this.#guard?.standDown();
   }
 
@@ -155,20 +161,29 @@ export class LinuxLeader implements Leader {
       status = reap(this.pid);
     } while (status === null);
     this.#reapedAt = bootTicks();
+    leaderReactors.delete(this.pid);
     // Whoever awaits nothing but the status must not keep a descriptor open.
-    if (this.#isGone || this.signalGroup(0) === "gone") await this.release();
+    if (this.#isGone || this.#isEmpty()) await this.release();
     return status;
+  }
+
+  /** Whether no process has the group's number any more, as far as can be told. */
+  #isEmpty(): boolean {
+    try {
+      return this.signalGroup(0) === "gone";
+    } catch {
+      // A status never rejects; whoever stops or waits finds out.
+      return false;
+    }
   }
 
   /** Waits until the leader may have exited. */
   async #pause(): Promise<void> {
     if (this.#pidfd !== null) {
-      try {
-        await this.#reactor.watch(this.#pidfd, "read").ready;
-        return;
-      } catch {
-        // There are no descriptors left to wait with.
-      }
+      this.#watch = this.#reactor.watch(this.#pidfd, "read");
+      await this.#watch.ready;
+      this.#watch = null;
+      return;
     }
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, POLL_MS);
@@ -203,12 +218,17 @@ let clocksAgree: boolean | undefined;
  */
 function knowBirth(pid: number, born: Span): Span {
   if (clocksAgree) return born;
+  const startTime = readStartTime(pid);
+  if (startTime === null) return { from: 0, to: Infinity };
+  clocksAgree ??= born.from <= startTime && startTime <= born.to;
+  return { from: startTime, to: startTime };
+}
+
+function readStartTime(pid: number): number | null {
   try {
-    const startTime = readProcess(pid)?.startTime ?? NaN;
-    clocksAgree ??= born.from <= startTime && startTime <= born.to;
-    return { from: startTime, to: startTime };
+    return readProcess(pid)?.startTime ?? null;
   } catch {
     // With too many files open the child runs all the same.
-    return { from: 0, to: Infinity };
+    return null;
   }
 }

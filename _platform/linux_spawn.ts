@@ -1,9 +1,10 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
 import { C } from "./constants.ts";
+import { containedCommand } from "./contain.ts";
 import { check, describeErrno, Errno, systemError } from "./errno.ts";
 import { inheritedEnvironment } from "./environment.ts";
-import { libc } from "./libc.ts";
+import { errno, libc } from "./libc.ts";
 import { markEnv } from "./marks.ts";
 import type { SpawnRequest } from "./platform.ts";
 import { type FileAction, posixSpawn, type SpawnPlan } from "./posix_spawn.ts";
@@ -11,6 +12,7 @@ import {
   currentDirectory,
   fileType,
   findProgram,
+  isExecutableFile,
   joinPath,
   requireRun,
 } from "./resolve.ts";
@@ -31,6 +33,12 @@ export interface SpawnedChild {
   readonly pipes: Readonly<Record<(typeof STREAMS)[number], number | null>>;
 }
 
+/** Ends of pipes: this process's by the child's descriptor, and the child's. */
+interface PipeEnds {
+  readonly ours: (number | null)[];
+  readonly theirs: number[];
+}
+
 /** What to run and with which variables. */
 interface Program {
   readonly path: string;
@@ -39,15 +47,20 @@ interface Program {
 }
 
 /** Starts the leader of a session. Throws what `Deno.Command` throws. */
-export function spawnChild(request: SpawnRequest): SpawnedChild {
-  const program = prepare(request);
-  const ours: (number | null)[] = [];
-  const theirs: number[] = [];
+export function spawnChild(wanted: SpawnRequest): SpawnedChild {
+  const found = prepare(wanted);
+  const [request, program] = wanted.contain
+    ? contain(wanted, found)
+    : [wanted, found];
+  const ends: PipeEnds = { ours: [], theirs: [] };
+  const { ours, theirs } = ends;
   try {
     const actions = request.terminal
       ? terminalActions(request.terminal.path)
-      : STREAMS.map((name, fd) => connect(request[name], fd, ours, theirs))
+      : STREAMS.map((name, fd) => connect(request[name], fd, program, ends))
         .filter((action) => action !== null);
+    // What cannot be held by a pidfd afterwards must not be started.
+    if (theirs.length === 0) theirs.push(openSpare(program));
     const pid = start(request, program, actions);
     const [stdin = null, stdout = null, stderr = null] = ours;
     return { pid, pipes: { stdin, stdout, stderr } };
@@ -94,6 +107,20 @@ function prepare(request: SpawnRequest): Program {
   return { path, cwd: request.cwd === undefined ? undefined : cwd, envp };
 }
 
+/**
+ * Puts a shell in the program's place that runs it contained. What the kernel
+ * would say about the program is found out before.
+ */
+function contain(
+  request: SpawnRequest,
+  program: Program,
+): [SpawnRequest, Program] {
+  if (fileType(program.path) === null) throw reason(program, Errno.ENOENT);
+  if (!isExecutableFile(program.path)) throw reason(program, Errno.EACCES);
+  const { command, args } = containedCommand(program.path, request);
+  return [{ ...request, args }, { ...program, path: command }];
+}
+
 /** The absolute directory that a path, or a path in `PATH`, is relative to. */
 function childDirectory(
   command: string,
@@ -101,7 +128,18 @@ function childDirectory(
 ): string | undefined {
   if (cwd?.startsWith("/")) return joinPath("", cwd);
   if (cwd === undefined && command.startsWith("/")) return undefined;
-  return joinPath(currentDirectory(), cwd ?? "");
+  return joinPath(ownDirectory(command), cwd ?? "");
+}
+
+/** This process's directory, which may have been removed. */
+function ownDirectory(command: string): string {
+  try {
+    return currentDirectory();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    const text = `failed resolving cwd: ${describeErrno(Errno.ENOENT)}`;
+    throw spawnError(command, Errno.ENOENT, text);
+  }
 }
 
 /**
@@ -111,8 +149,8 @@ function childDirectory(
 function connect(
   kind: "piped" | "inherit" | "null",
   fd: number,
-  ours: (number | null)[],
-  theirs: number[],
+  program: Program,
+  { ours, theirs }: PipeEnds,
 ): FileAction | null {
   ours[fd] = null;
   if (kind === "inherit") return null;
@@ -122,7 +160,7 @@ function connect(
     return { fd, open: "/dev/null", flags };
   }
   const ends = new Int32Array(2);
-  check("pipe2", libc().pipe2(ends, C.O_CLOEXEC));
+  if (libc().pipe2(ends, C.O_CLOEXEC) === -1) throw reason(program, errno());
   const [read = -1, write = -1] = ends;
   const [our, their] = isInput ? [write, read] : [read, write];
   ours[fd] = our;
@@ -130,6 +168,13 @@ function connect(
   // The other end is the child's own, who expects a pipe that blocks.
   check("fcntl", libc().fcntl(our, C.F_SETFL, C.O_NONBLOCK));
   return { fd, from: their };
+}
+
+/** A descriptor that is closed after the start, so that there is room for one. */
+function openSpare(program: Program): number {
+  const fd = libc().eventfd(0, C.EFD_CLOEXEC);
+  if (fd === -1) throw reason(program, errno());
+  return fd;
 }
 
 /**

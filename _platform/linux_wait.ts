@@ -1,8 +1,9 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
-import { C, SIZEOF } from "./constants.ts";
+import { C } from "./constants.ts";
+import { Errno } from "./errno.ts";
 import { libc } from "./libc.ts";
-import { openVerified } from "./pidfd.ts";
+import { isKnownSame, openPidfd } from "./pidfd.ts";
 import type { ProcessInfo } from "./platform.ts";
 import { ReactorGroup, type Watch } from "./reactor.ts";
 
@@ -15,72 +16,113 @@ const LONGEST_PAUSE_MS = 1000;
 /** Longest timer that there is; a wait that it cuts short is made again. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
+/** Longest wait for a canceled one to end, in milliseconds. */
+const CANCEL_MS = 100;
+
+/** By pid, what waits for the leaders that are not reaped yet. */
+export const leaderReactors = new Map<number, ReactorGroup>();
+
 /**
  * Resolves when all of the processes have ended, after `ms` milliseconds, or
  * when the signal aborts; earlier where the kernel gives no pidfds for them.
+ *
+ * They are waited for one after another. Most end at the same time, so this
+ * wakes up a few times for any number of them.
  */
 export async function ended(
   processes: readonly ProcessInfo[],
   options: { ms: number; round: number; signal: AbortSignal },
 ): Promise<void> {
   if (options.signal.aborted) return;
-  const pidfds: number[] = [];
-  let refused = false;
+  const leader = processes.find(({ pid }) => leaderReactors.has(pid));
+  // The thread of that wait is there, and another one may not be to be had.
+  const reactor = new ReactorGroup(leader && leaderReactors.get(leader.pid));
+  const wait = new ExitWait(reactor, options);
+  let [hasWaited, isRefused] = [false, false];
   try {
     for (const process of processes) {
-      const pidfd = openVerified(process);
-      if (pidfd === null) refused = true;
-      else if (pidfd !== "gone") pidfds.push(pidfd);
+      const pidfd = openRunning(process);
+      if (pidfd === null) isRefused = true;
+      if (typeof pidfd !== "number") continue;
+      hasWaited = true;
+      if (!await wait.until(pidfd)) return;
     }
-    if (pidfds.length > 0) await waitForAll(pidfds, options);
-    else if (refused) await pause(options);
   } finally {
-    for (const pidfd of pidfds) libc().close(pidfd);
+    await wait.end();
   }
+  if (isRefused && !hasWaited) await pause(options);
 }
 
-/**
- * Waits for one process after another, as long as one lives. Most end at the
- * same time, so this wakes up a few times for any number of them.
- */
-async function waitForAll(
-  pidfds: readonly number[],
-  { ms, signal }: { ms: number; signal: AbortSignal },
-): Promise<void> {
-  const reactor = new ReactorGroup();
-  let watch: Watch | undefined;
-  let isOver = false;
-  let canceled: Promise<void> | undefined;
-  const end = () => {
-    isOver = true;
-    canceled = watch?.cancel();
+/** A pidfd of this very process while it runs; see {@linkcode openVerified}. */
+function openRunning(process: ProcessInfo): number | "gone" | null {
+  const pidfd = openPidfd(process.pid);
+  if (pidfd < 0) return -pidfd === Errno.ESRCH ? "gone" : null;
+  // The start time is looked at once the number cannot change hands, and only
+  // of those who run: right after a SIGKILL there are few.
+  const isIt = hasEnded(pidfd) ? false : isKnownSame(process);
+  if (isIt) return pidfd;
+  libc().close(pidfd);
+  return isIt === null ? null : "gone";
+}
+
+/** Waits for exits until its time is up or its signal aborts. */
+class ExitWait {
+  readonly #reactor: ReactorGroup;
+  readonly #signal: AbortSignal;
+  readonly #timer: ReturnType<typeof setTimeout> | undefined;
+  #watch: Watch | undefined;
+  #isOver = false;
+  #canceled: Promise<void> | undefined;
+
+  constructor(
+    reactor: ReactorGroup,
+    { ms, signal }: { ms: number; signal: AbortSignal },
+  ) {
+    this.#reactor = reactor;
+    this.#signal = signal;
+    this.#timer = startTimer(this.#cut, ms);
+    signal.addEventListener("abort", this.#cut, { once: true });
+  }
+
+  /** Waits for the exit and closes the pidfd; false if the wait was cut. */
+  async until(pidfd: number): Promise<boolean> {
+    try {
+      while (!this.#isOver && !hasEnded(pidfd)) {
+        this.#watch = this.#reactor.watch(pidfd, "read");
+        await this.#watch.ready;
+      }
+      return !this.#isOver;
+    } finally {
+      libc().close(pidfd);
+    }
+  }
+
+  /** Lets go of timer and listener; nothing is pending afterwards. */
+  async end(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#signal.removeEventListener("abort", this.#cut);
+    if (this.#canceled) await atMost(this.#canceled, CANCEL_MS);
+  }
+
+  readonly #cut = (): void => {
+    this.#isOver = true;
+    this.#canceled = this.#watch?.cancel();
   };
-  signal.addEventListener("abort", end, { once: true });
-  const timer = startTimer(end, ms);
-  try {
-    for (;;) {
-      const live = findLive(pidfds);
-      if (isOver || live === undefined) return;
-      watch = reactor.watch(live, "read");
-      await watch.ready;
-    }
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", end);
-    await canceled;
-  }
 }
 
-/** The pidfd of a process that has not ended. */
-function findLive(pidfds: readonly number[]): number | undefined {
+/** Whether the process of a pidfd has ended, reaped or not. */
+function hasEnded(pidfd: number): boolean {
   // struct pollfd: int fd, short events, short revents.
-  const polls = new Int32Array(new ArrayBuffer(pidfds.length * SIZEOF.pollfd));
-  for (const [i, pidfd] of pidfds.entries()) {
-    polls[2 * i] = pidfd;
-    polls[2 * i + 1] = C.POLLIN;
-  }
-  libc().poll(polls, pidfds.length, 0);
-  return pidfds.findLast((_, i) => (polls[2 * i + 1]! >> 16) === 0);
+  const poll = new Int32Array([pidfd, C.POLLIN]);
+  return libc().poll(poll, 1, 0) === 1;
+}
+
+/** Without a thread to be had, a wait does not begin and cannot end either. */
+async function atMost(promise: Promise<void>, ms: number): Promise<void> {
+  const { promise: timeUp, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([promise, timeUp]);
+  clearTimeout(timer);
 }
 
 async function pause(

@@ -3,7 +3,7 @@
 /** Pidfds: descriptors that stay with one process whoever gets its number. */
 
 import { C } from "./constants.ts";
-import { callError, Errno } from "./errno.ts";
+import { callError, Errno, isExhausted } from "./errno.ts";
 import { errno, libc } from "./libc.ts";
 import type { ProcessInfo, SignalResult } from "./platform.ts";
 import { isSame } from "./procfs.ts";
@@ -23,14 +23,26 @@ export function openPidfd(pid: number): number {
 /**
  * Opens a pidfd of this very process: its start time is looked at once the
  * number cannot change hands any more. "gone" if it has ended and was reaped,
- * null where the kernel or a filter refuses pidfds.
+ * null where the kernel or a filter refuses pidfds, or nobody can tell.
  */
 export function openVerified(process: ProcessInfo): number | "gone" | null {
   const fd = openPidfd(process.pid);
   if (fd < 0) return -fd === Errno.ESRCH ? "gone" : null;
-  if (isSame(process)) return fd;
+  const isIt = isKnownSame(process);
+  if (isIt) return fd;
   libc().close(fd);
-  return "gone";
+  return isIt === null ? null : "gone";
+}
+
+/** Whether it is this very process; null where that cannot be found out. */
+export function isKnownSame(process: ProcessInfo): boolean | null {
+  if (process.startTime === 0) return null;
+  try {
+    return isSame(process);
+  } catch (error) {
+    if (isExhausted(error)) return null;
+    throw error;
+  }
 }
 
 /** A signal to the process of a pidfd. */

@@ -43,14 +43,18 @@ export interface ScanQuery {
   readonly marks: boolean;
   /**
    * Processes that started before this time (clock ticks since boot) need
-   * no mark lookup: nobody is older than the group that he belongs to.
+   * neither be shown nor looked at for marks: nobody is older than the group
+   * that he belongs to.
    */
   readonly since: number;
 }
 
 /** All processes of the machine at one moment. */
 export interface Snapshot {
-  /** Every process, zombies included. */
+  /**
+   * Every process, zombies included, that did not start before the time asked
+   * for; besides this process and its ancestors, and others maybe.
+   */
   readonly processes: readonly ProcessInfo[];
   /** By pid, the numbers of this module instance's groups whose mark it carries. */
   readonly marks: ReadonlyMap<number, readonly number[]>;
@@ -58,6 +62,11 @@ export interface Snapshot {
   readonly members: MemberSource;
   /** How the marks were found. */
   readonly escapees: EscapeeSource;
+  /**
+   * True when there were no descriptors or processes left to look with. That
+   * nobody was seen proves nothing then, and a later look may find somebody.
+   */
+  readonly failed?: boolean;
 }
 
 /** What to start; checked already, except for what only the system can tell. */
@@ -77,6 +86,8 @@ export interface SpawnRequest {
   readonly group: number;
   /** True when the group is to outlive this process: no parent's mark, no guard. */
   readonly outlive: boolean;
+  /** True when it is to run in a PID namespace of its own, or not at all. */
+  readonly contain?: boolean;
   /** Takes the place of the standard streams; only where there is libc. */
   readonly terminal?: Terminal;
 }

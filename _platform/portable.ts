@@ -6,6 +6,7 @@
  */
 
 import { delay } from "@std/async/delay";
+import { containThroughShell } from "./contain.ts";
 import { type GuardHold, guardRuns, holdGuard } from "./guard.ts";
 import { markEnv } from "./marks.ts";
 import type {
@@ -106,8 +107,9 @@ class PortableLeader implements Leader {
   #exitedAt = Infinity;
   #gone = false;
 
-  constructor(request: SpawnRequest) {
+  constructor(wanted: SpawnRequest) {
     requireRun();
+    const request = wanted.contain ? containThroughShell(wanted) : wanted;
     // For a command that is not there no guard is started: its end would still
     // be due when the error is thrown.
     const early = request.outlive || guardRuns("portable") || isThere(request)

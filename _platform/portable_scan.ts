@@ -7,18 +7,31 @@
 
 import { groupMarkPattern, groupMarkPrefix, parseGroupMark } from "./marks.ts";
 import type { ProcessInfo, ScanQuery, Snapshot } from "./platform.ts";
+import { FAILED, NOTHING } from "./shared_scan.ts";
 import { parseStat } from "./stat.ts";
 
 /** Stands alone on a line, which no line of grep's does. */
 const SEPARATOR = "=";
 
+/** Exit status of the script where procfs is missing or not this namespace's. */
+const NO_PROCFS = 3;
+
 /**
  * `grep -H` starts every line with the path, so that a hostile command name
  * cannot pass as another process. The marks are matched as whole entries.
- * The exit status says nothing: processes vanish between glob and read.
+ *
+ * The numbers in a procfs of another PID namespace are other processes'. What
+ * `grep` returns says nothing (processes vanish between glob and read), unless
+ * it was killed and what it gave is not all.
  */
-const SCRIPT = `grep -Has '' /proc/[0-9]*/stat
-[ -z "$1" ] || { echo; echo '${SEPARATOR}'; grep -Hozxas -E "$1" /proc/[0-9]*/environ; }
+const SCRIPT = `read -r pid rest </proc/self/stat
+[ "$pid" = "$$" ] || exit ${NO_PROCFS}
+look() {
+  grep "$@"
+  case $? in 0 | 1 | 2 | 126 | 127) ;; *) exit 4 ;; esac
+}
+look -Has '' /proc/[0-9]*/stat
+[ -z "$1" ] || { echo; echo '${SEPARATOR}'; look -Hozxas -E "$1" /proc/[0-9]*/environ; }
 :`;
 
 /**
@@ -26,13 +39,6 @@ const SCRIPT = `grep -Has '' /proc/[0-9]*/stat
  * proves that this machine's grep can find marks.
  */
 const PROBE_GROUP = 0;
-
-const NOTHING: Snapshot = {
-  processes: [],
-  marks: new Map(),
-  members: "signal0",
-  escapees: "none",
-};
 
 /** One scan: procfs where there is one, else `ps`, else nothing is known. */
 export async function scanThroughChildren(
@@ -49,6 +55,7 @@ export function readOwnGroup(): number {
   try {
     const { stdout } = new Deno.Command("grep", {
       args: ["-as", "", `/proc/${Deno.pid}/stat`],
+      cwd: "/",
       stdin: "null",
       stderr: "null",
     }).outputSync();
@@ -56,6 +63,7 @@ export function readOwnGroup(): number {
     if (own) return own.pgid;
     const ps = new Deno.Command("ps", {
       args: ["-o", "pgid=", "-p", `${Deno.pid}`],
+      cwd: "/",
       stdin: "null",
       stderr: "null",
     }).outputSync();
@@ -68,13 +76,18 @@ export function readOwnGroup(): number {
 
 async function scanProcfs(query: ScanQuery): Promise<Snapshot | null> {
   if (Deno.build.os !== "linux") return null;
-  const text = await run("sh", [
+  const result = await run("sh", [
     "-c",
     SCRIPT,
     "sh",
     query.marks ? groupMarkPattern : "",
   ]);
-  if (text === null) return null;
+  if (result === null) return null;
+  const { code, text } = result;
+  // Where there is no procfs, `ps` has nothing to go by either.
+  if (code === NO_PROCFS) return NOTHING;
+  // The shell could not start grep, or one of them was killed.
+  if (code !== 0) return FAILED;
   const [stats = "", environs = ""] = text.split(`\n${SEPARATOR}\n`);
   const processes = parseStatLines(stats);
   // Procfs that does not show this process itself is none to rely on.
@@ -126,7 +139,7 @@ function parseMarks(
 
 /** Where there is no procfs: macOS, whose `ps` has no session ids. */
 async function scanPs(): Promise<Snapshot | null> {
-  const text = await run("ps", [
+  const result = await run("ps", [
     "-A",
     "-o",
     "pid=",
@@ -139,36 +152,47 @@ async function scanPs(): Promise<Snapshot | null> {
     "-o",
     "comm=",
   ]);
-  const processes = (text ?? "").split("\n").flatMap(parsePsLine);
+  const processes = (result?.text ?? "").split("\n").flatMap(
+    parsePsLine,
+  );
   if (!processes.some(({ pid }) => pid === Deno.pid)) return null;
   return { processes, marks: new Map(), members: "ps", escapees: "none" };
 }
 
 function parsePsLine(line: string): ProcessInfo | [] {
-  const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+([A-Za-z])\S*\s+(.*)$/.exec(line);
+  const match = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+([A-Za-z]\S*)\s+(.*)$/.exec(
+    line,
+  );
   if (!match) return [];
-  const [, pid, ppid, pgid, state, command] = match;
+  const [, pid, ppid, pgid, flags, command] = match;
+  // Its first thread has ended, and others have not.
+  const isRunning = flags!.startsWith("Z") && flags!.includes("l");
   return {
     pid: Number(pid),
     ppid: Number(ppid),
     pgid: Number(pgid),
     sid: 0,
-    state: state!,
+    state: isRunning ? "S" : flags![0]!,
     command: command!,
     startTime: 0,
   };
 }
 
-/** Standard output of a program, or null if there is no such program. */
-async function run(command: string, args: string[]): Promise<string | null> {
+/** What a program gave, or null if there is no such program. */
+async function run(
+  command: string,
+  args: string[],
+): Promise<{ code: number; text: string } | null> {
   try {
-    const { stdout } = await new Deno.Command(command, {
+    const { code, stdout } = await new Deno.Command(command, {
       args,
+      // Where this process is may have been removed, which fails every start.
+      cwd: "/",
       env: { LC_ALL: "C", [`${groupMarkPrefix}${PROBE_GROUP}`]: "1" },
       stdin: "null",
       stderr: "null",
     }).output();
-    return new TextDecoder().decode(stdout);
+    return { code, text: new TextDecoder().decode(stdout) };
   } catch (error) {
     if (
       error instanceof Deno.errors.NotFound ||

@@ -145,27 +145,24 @@ const encoder = new TextEncoder();
  * same buffer, so that whoever holds the buffer holds all of it.
  */
 function pointerArray(items: readonly (string | bigint)[]): BufferSource {
-  const texts = items.map((item) =>
-    typeof item === "string" ? encoder.encode(item) : null
-  );
+  const strings = items.filter((item) => typeof item === "string");
+  const texts = encoder.encode(strings.join("\0"));
   const pointerBytes = (items.length + 1) * 8;
-  const size = texts.reduce(
-    (sum, text) => sum + (text === null ? 0 : text.length + 1),
-    pointerBytes,
-  );
   // A small typed array can live where the garbage collector moves it.
-  const bytes = new Uint8Array(new ArrayBuffer(Math.max(size, 128)));
+  const size = Math.max(pointerBytes + texts.length + 1, 128);
+  const bytes = new Uint8Array(new ArrayBuffer(size));
+  bytes.set(texts, pointerBytes);
   const pointers = new BigUint64Array(bytes.buffer, 0, items.length + 1);
   const base = addressOf(bytes);
   let offset = pointerBytes;
-  for (const [i, text] of texts.entries()) {
-    if (text === null) {
-      pointers[i] = items[i] as bigint;
-      continue;
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]!;
+    if (typeof item === "bigint") {
+      pointers[i] = item;
+    } else {
+      pointers[i] = base + BigInt(offset);
+      offset = bytes.indexOf(0, offset) + 1;
     }
-    pointers[i] = base + BigInt(offset);
-    bytes.set(text, offset);
-    offset += text.length + 1;
   }
   return bytes;
 }

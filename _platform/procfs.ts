@@ -6,10 +6,12 @@
  */
 
 import { C } from "./constants.ts";
-import { callError, Errno } from "./errno.ts";
+import { callError } from "./errno.ts";
 import { cString, errno, libc } from "./libc.ts";
-import { groupMarkPrefix, parseGroupMark } from "./marks.ts";
 import type { ProcessInfo, ScanQuery, Snapshot } from "./platform.ts";
+import { NOTHING } from "./shared_scan.ts";
+import { readFile, sharedBuffer } from "./procfs_file.ts";
+import { addMarks, addMarksLater } from "./procfs_marks.ts";
 import { isLive, parseStat } from "./stat.ts";
 
 /** After so many processes of a scan the event loop gets a turn. */
@@ -20,13 +22,16 @@ const MAX_LISTINGS = 16;
 
 const decoder = new TextDecoder();
 
-/** Every read is over before the next begins, so all share the buffer. */
-let buffer: Uint8Array<ArrayBuffer> | undefined;
-
 /** The process, zombies included, or null if there is none. */
 export function readProcess(pid: number): ProcessInfo | null {
   const stat = readFile(`/proc/${pid}/stat`);
   return stat === null ? null : parseStat(pid, decoder.decode(stat));
+}
+
+/** Whether there is a procfs, and one of this process's own PID namespace. */
+export function hasProcfs(): boolean {
+  const stat = readFile("/proc/self/stat");
+  return stat !== null && decoder.decode(stat).startsWith(`${Deno.pid} `);
 }
 
 /** Whether this very process still exists, be it as a zombie. */
@@ -34,40 +39,82 @@ export function isSame(process: ProcessInfo): boolean {
   return readProcess(process.pid)?.startTime === process.startTime;
 }
 
-/** Looks at all processes, a number of them at a time. */
+/** An entry of the directory of processes. */
+interface Entry {
+  readonly pid: number;
+  /**
+   * Inode of the process's own directory. A process that gets a number later
+   * has another one, and a process gets another one only under memory pressure,
+   * so together with the pid it tells that this was seen before.
+   */
+  readonly inode: number;
+}
+
+/** What the last scan has found out and what never changes. */
+interface Birth {
+  readonly inode: number;
+  readonly startTime: number;
+}
+
+/** By pid. Spares reading again all that are older than every group. */
+let births: ReadonlyMap<number, Birth> = new Map();
+
+/**
+ * Looks at all processes that are not older than `since`, and at those that
+ * this one descends from; a number of them at a time.
+ */
 export async function scanProcfs(query: ScanQuery): Promise<Snapshot> {
   const processes: ProcessInfo[] = [];
   const marks = new Map<number, number[]>();
   const blank: ProcessInfo[] = [];
+  const seen = new Map<number, Birth>();
   let count = 0;
-  for (const pid of newPids()) {
+  for (const { pid, inode } of newEntries()) {
+    const birth = births.get(pid);
+    if (birth?.inode === inode && birth.startTime < query.since) {
+      seen.set(pid, birth);
+      continue;
+    }
     if (++count % PROCESSES_PER_TURN === 0) await nextTurn();
     const process = readProcess(pid);
     if (process === null) continue;
+    seen.set(pid, { inode, startTime: process.startTime });
+    if (process.startTime < query.since) continue;
     processes.push(process);
-    if (!query.marks || process.startTime < query.since) continue;
-    if (isLive(process) && !addMarks(process, marks)) blank.push(process);
+    if (!query.marks || !isLive(process)) continue;
+    if (!addMarks(process, marks)) blank.push(process);
   }
-  // In the middle of an exec there is no environment to be seen.
-  if (blank.length > 0) await nextTurn();
-  for (const process of blank) addMarks(process, marks);
+  births = seen;
+  await addMarksLater(blank, marks);
+  addAncestors(processes);
+  // Procfs that does not show this process itself is none to rely on.
+  if (!processes.some(({ pid }) => pid === Deno.pid)) return NOTHING;
   const escapees = query.marks ? "environ" : "none";
   return { processes, marks, members: "procfs", escapees };
 }
 
 /**
- * The pids of all processes, those included that are started meanwhile: one
- * that forks and exits before it is read would hide its child otherwise.
+ * All processes, those included that are started meanwhile: one that forks and
+ * exits before it is read would hide its child otherwise.
  */
-function* newPids(): Generator<number> {
-  const known = new Set<number>();
+function* newEntries(): Generator<Entry> {
+  const known = new Map<number, number>();
   for (let i = 0; i < MAX_LISTINGS; i++) {
-    const pids = listPids().filter((pid) => !known.has(pid));
-    if (pids.length === 0) return;
-    for (const pid of pids) {
-      known.add(pid);
-      yield pid;
-    }
+    const entries = listEntries(known);
+    if (entries.length === 0) return;
+    yield* entries;
+  }
+}
+
+/** Adds this process and its ancestors, however old they are. */
+function addAncestors(processes: ProcessInfo[]): void {
+  const known = new Map(processes.map((process) => [process.pid, process]));
+  let pid = Deno.pid;
+  while (pid > 0) {
+    const process = known.get(pid) ?? readProcess(pid);
+    if (process === null) return;
+    if (!known.has(pid)) processes.push(process);
+    pid = process.ppid;
   }
 }
 
@@ -75,7 +122,7 @@ function* newPids(): Generator<number> {
 export function lookAtGroup(pgid: number): Snapshot {
   const processes: ProcessInfo[] = [];
   const marks = new Map<number, number[]>();
-  for (const pid of listPids()) {
+  for (const { pid } of listEntries()) {
     const process = readProcess(pid);
     // Whoever has the number as a pid says whose the group is.
     if (process?.pgid !== pgid && process?.pid !== pgid) continue;
@@ -85,103 +132,52 @@ export function lookAtGroup(pgid: number): Snapshot {
   return { processes, marks, members: "procfs", escapees: "environ" };
 }
 
-/** The pids of all processes. */
-export function listPids(): number[] {
+/** Those in the directory of processes that are not known, by pid and inode. */
+export function listEntries(known = new Map<number, number>()): Entry[] {
   const flags = C.O_RDONLY | C.O_DIRECTORY | C.O_CLOEXEC;
   const fd = libc().open(cString("/proc"), flags, 0);
   if (fd === -1) throw callError("open", errno());
-  const pids: number[] = [];
+  const entries: Entry[] = [];
   try {
-    buffer ??= new Uint8Array(64 * 1024);
     for (;;) {
+      const buffer = sharedBuffer();
       const length = libc().getdents64(fd, buffer, buffer.length);
       if (length === -1) throw callError("getdents64", errno());
-      if (length === 0) return pids;
-      collectPids(new DataView(buffer.buffer, 0, length), pids);
+      if (length === 0) return entries;
+      collectEntries(new DataView(buffer.buffer, 0, length), known, entries);
     }
   } finally {
     libc().close(fd);
   }
 }
 
-/** Adds the names of `struct dirent64` that are numbers. */
-function collectPids(entries: DataView, pids: number[]): void {
+/** Adds those of `struct dirent64` whose names are numbers and not known. */
+function collectEntries(
+  list: DataView,
+  known: Map<number, number>,
+  entries: Entry[],
+): void {
   let length = 0;
-  for (let start = 0; start < entries.byteLength; start += length) {
-    length = entries.getUint16(start + 16, true);
-    let pid = 0;
-    for (let i = start + 19; i < start + length; i++) {
-      const digit = entries.getUint8(i) - 48;
-      if (digit < 0 || digit > 9) {
-        // The NUL ends a name that is a number, anything else is none.
-        if (digit === -48 && pid > 0) pids.push(pid);
-        break;
-      }
-      pid = pid * 10 + digit;
-    }
+  for (let start = 0; start < list.byteLength; start += length) {
+    length = list.getUint16(start + 16, true);
+    const pid = readNumber(list, start + 19);
+    // Inodes of procfs are 32 bits wide.
+    const inode = list.getUint32(start, true);
+    if (pid === 0 || known.get(pid) === inode) continue;
+    known.set(pid, inode);
+    entries.push({ pid, inode });
   }
 }
 
-/** Notes the groups whose mark a process carries; false if it shows nothing. */
-function addMarks(process: ProcessInfo, marks: Map<number, number[]>): boolean {
-  const environ = readFile(`/proc/${process.pid}/environ`);
-  if (environ === null) return true;
-  const text = decoder.decode(environ);
-  if (text.includes(groupMarkPrefix)) {
-    const groups = text.split("\0").map(parseGroupMark).filter((group) =>
-      group !== null
-    );
-    if (groups.length > 0) marks.set(process.pid, groups);
-  }
-  return text !== "";
-}
-
-/**
- * The bytes of a file of a process, valid until the next read, or null if the
- * process is gone or may not be read.
- */
-function readFile(path: string): Uint8Array<ArrayBuffer> | null {
-  const fd = libc().open(cString(path), C.O_RDONLY | C.O_CLOEXEC, 0);
-  if (fd === -1) return nullIfGone("open", errno());
-  try {
-    let length = 0;
-    for (;;) {
-      const free = freeSpace(length);
-      const count = libc().read(fd, free, free.length);
-      if (count === -1) return nullIfGone("read", errno());
-      length += count;
-      // These files give all that they have, up to the size asked for.
-      if (count < free.length) return buffer!.subarray(0, length);
-    }
-  } finally {
-    libc().close(fd);
-  }
-}
-
-/** The rest of the buffer, which grows by half when little is left. */
-function freeSpace(used: number): Uint8Array<ArrayBuffer> {
-  buffer ??= new Uint8Array(64 * 1024);
-  if (buffer.length - used < 4096) {
-    const larger = new Uint8Array(Math.ceil(buffer.length * 1.5));
-    larger.set(buffer.subarray(0, used));
-    buffer = larger;
-  }
-  return buffer.subarray(used);
-}
-
-/**
- * Null for what says that there is no such process for us. Anything else, such
- * as too many open files, must not make processes look gone.
- */
-function nullIfGone(call: string, number: number): null {
-  switch (number) {
-    case Errno.ENOENT:
-    case Errno.ESRCH:
-    case Errno.EACCES:
-    case Errno.EPERM:
-      return null;
-    default:
-      throw callError(call, number);
+/** A number that ends with a NUL, or 0 for any other name. */
+function readNumber(text: DataView, start: number): number {
+  let number = 0;
+  for (let i = start;; i++) {
+    const code = text.getUint8(i);
+    if (code === 0) return number;
+    // "0" is 48, and the digits follow.
+    if (code < 48 || code > 57) return 0;
+    number = number * 10 + code - 48;
   }
 }
 

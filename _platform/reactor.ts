@@ -9,6 +9,7 @@
  * wait of another test's group end in it.
  */
 
+import { C } from "./constants.ts";
 import {
   type Direction,
   EpollInstance,
@@ -16,10 +17,15 @@ import {
   type Watch,
   type WatchGroup,
 } from "./epoll.ts";
+import { isExhausted } from "./errno.ts";
+import { libc } from "./libc.ts";
 
 export type { Direction, Watch };
 
 const MAX_INSTANCES = 4;
+
+/** How often a descriptor is looked at where there is none left to wait with. */
+const POLL_MS = 20;
 
 /** Instances that watch something or whose last wait has not returned yet. */
 const instances: EpollInstance[] = [];
@@ -29,9 +35,15 @@ const instances: EpollInstance[] = [];
  * on the same instance, and together they keep the event loop alive or do not.
  */
 export class ReactorGroup implements WatchGroup {
+  readonly #neighbor: ReactorGroup | undefined;
   #instance: EpollInstance | null = null;
   #size = 0;
   #isRef = true;
+
+  /** @param neighbor Whose instance to wait on as well, while it has one. */
+  constructor(neighbor?: ReactorGroup) {
+    this.#neighbor = neighbor;
+  }
 
   /** Whether waits for reading keep the event loop alive. */
   get isRef(): boolean {
@@ -43,7 +55,9 @@ export class ReactorGroup implements WatchGroup {
    * the event loop alive, since bytes would be lost otherwise.
    */
   watch(fd: number, direction: Direction): Watch {
-    const instance = this.#instance ?? takeInstance();
+    const shared = this.#neighbor ? this.#neighbor.#instance : null;
+    const instance = this.#instance ?? shared ?? takeInstance();
+    if (instance === null) return new PolledWatch(this, fd, direction);
     const waiter = new Waiter(instance, this, fd, direction);
     instance.add(waiter);
     return waiter;
@@ -77,15 +91,65 @@ export class ReactorGroup implements WatchGroup {
   }
 }
 
-/** An idle instance, or else one that is about to end, or else the newest. */
-function takeInstance(): EpollInstance {
+/**
+ * An idle instance, or else one that is about to end, or else the newest. Null
+ * if there is none and no descriptor for one.
+ */
+function takeInstance(): EpollInstance | null {
   if (instances.length < MAX_INSTANCES) {
-    const instance = new EpollInstance(removeInstance);
-    instances.push(instance);
-    return instance;
+    try {
+      const instance = new EpollInstance(removeInstance);
+      instances.push(instance);
+      return instance;
+    } catch (error) {
+      if (!isExhausted(error)) throw error;
+    }
   }
   // What a test shares with another one is more likely to be old than new.
-  return instances.find((instance) => instance.isEmpty) ?? instances.at(-1)!;
+  return instances.find((instance) => instance.isEmpty) ??
+    instances.at(-1) ?? null;
+}
+
+/** Looks now and then, where there is no descriptor left to wait with. */
+class PolledWatch implements Watch {
+  readonly #result = Promise.withResolvers<boolean>();
+  readonly #group: ReactorGroup;
+  readonly #fd: number;
+  readonly #direction: Direction;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(group: ReactorGroup, fd: number, direction: Direction) {
+    this.#group = group;
+    this.#fd = fd;
+    this.#direction = direction;
+    this.#look();
+  }
+
+  get ready(): Promise<boolean> {
+    return this.#result.promise;
+  }
+
+  cancel(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#result.resolve(false);
+    return Promise.resolve();
+  }
+
+  #look = (): void => {
+    if (this.#isReady()) return this.#result.resolve(true);
+    this.#timer = setTimeout(this.#look, POLL_MS);
+    if (this.#direction === "read" && !this.#group.isRef) {
+      Deno.unrefTimer(this.#timer);
+    }
+  };
+
+  #isReady(): boolean {
+    // struct pollfd: int fd, short events, short revents.
+    const poll = new Int32Array(new ArrayBuffer(128));
+    poll[0] = this.#fd;
+    poll[1] = this.#direction === "read" ? C.POLLIN : C.POLLOUT;
+    return libc().poll(poll, 1, 0) !== 0;
+  }
 }
 
 function removeInstance(instance: EpollInstance): void {

@@ -132,7 +132,8 @@ function expandTilde(entry: string, home: string | undefined): string {
   return isHome && home !== undefined ? home + entry.slice(1) : entry;
 }
 
-function isExecutableFile(path: string): boolean {
+/** Whether a path leads to a file that this process may execute. */
+export function isExecutableFile(path: string): boolean {
   return libc().faccessat(C.AT_FDCWD, cString(path), C.X_OK, 0) === 0 &&
     fileType(path) === "file";
 }

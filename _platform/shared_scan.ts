@@ -1,6 +1,18 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
+import { isExhausted } from "./errno.ts";
 import type { ScanQuery, Snapshot } from "./platform.ts";
+
+/** Nobody can be seen: only signal 0 tells whether a group is there. */
+export const NOTHING: Snapshot = {
+  processes: [],
+  marks: new Map(),
+  members: "signal0",
+  escapees: "none",
+};
+
+/** Nobody could be seen this time. */
+export const FAILED: Snapshot = { ...NOTHING, failed: true };
 
 /** A scan that was asked for and has not begun. */
 interface PendingScan {
@@ -44,7 +56,9 @@ export class SharedScan {
       try {
         result.resolve(await this.#scan(query));
       } catch (error) {
-        result.reject(error);
+        // A group must be stopped also when nothing else works any more.
+        if (isExhausted(error)) result.resolve(FAILED);
+        else result.reject(error);
       }
     }
     this.#running = false;
@@ -53,7 +67,8 @@ export class SharedScan {
 
 /** The least that answers both queries. */
 function mergeQueries(a: ScanQuery, b: ScanQuery): ScanQuery {
-  if (!a.marks) return b;
-  if (!b.marks) return a;
-  return { marks: true, since: Math.min(a.since, b.since) };
+  return {
+    marks: a.marks || b.marks,
+    since: Math.min(a.since, b.since),
+  };
 }

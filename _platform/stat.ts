@@ -14,17 +14,23 @@ export function parseStat(pid: number, text: string): ProcessInfo | null {
   const open = text.indexOf("(");
   const close = text.lastIndexOf(")");
   if (open < 0 || close < open) return null;
-  const [state, ...fields] = text.slice(close + 2).trimEnd().split(" ", 20);
+  // One field more than is needed, which shows that the last one is whole.
+  const [state = "", ...fields] = text.slice(close + 2).split(" ", 21);
   const startTime = Number(fields[18]);
-  if (!state || !/^[A-Za-z]$/.test(state) || !Number.isSafeInteger(startTime)) {
+  if (
+    !/^[A-Za-z]$/.test(state) || fields.length < 20 ||
+    !Number.isSafeInteger(startTime)
+  ) {
     return null;
   }
+  // It is the state of the first thread, which may end before the others.
+  const isRunning = state === "Z" && Number(fields[16]) > 1;
   return {
     pid,
     ppid: Number(fields[0]),
     pgid: Number(fields[1]),
     sid: Number(fields[2]),
-    state,
+    state: isRunning ? "S" : state,
     command: text.slice(open + 1, close),
     startTime,
   };

@@ -83,6 +83,33 @@ export async function isAlive(pid: number): Promise<boolean> {
   return !["", "Z", "X"].includes(await stateOf(pid));
 }
 
+/** Waits until a `sleep` of each of these lengths runs. */
+export async function untilAsleep(...lengths: string[]): Promise<void> {
+  await until("all sleep", async () => {
+    const found = await Promise.all(
+      lengths.map((length) => alive(`cmdline:sleep\0${length}`)),
+    );
+    return found.every((pids) => pids.length > 0);
+  });
+}
+
+/** Ends what a test has left on purpose, unless a guard is quicker. */
+export async function untilKilled(...texts: string[]): Promise<void> {
+  await until("all are killed", async () => {
+    const pids = (await Promise.all(texts.map(alive))).flat();
+    for (const pid of pids) killQuietly(pid);
+    return pids.length === 0;
+  });
+}
+
+function killQuietly(pid: number): void {
+  try {
+    Deno.kill(pid, "SIGKILL");
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
 /** Fails if one of the texts is an argument of a process that still runs. */
 export async function assertNoneAlive(...texts: string[]): Promise<void> {
   for (const text of texts) assertEquals(await alive(text), [], text);

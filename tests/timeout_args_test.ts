@@ -25,6 +25,7 @@ const PLAIN: TimeoutRun = {
   foreground: false,
   keepLeftovers: false,
   pty: false,
+  contain: false,
 };
 
 /** Durations that mean the same to GNU timeout, in milliseconds. */
@@ -175,6 +176,7 @@ Deno.test("parseTimeoutArgs() reads options in every form", () => {
     [["--fore"], { foreground: true }],
     [["--keep-leftovers"], { keepLeftovers: true }],
     [["--pty"], { pty: true }],
+    [["--contain"], { contain: true }],
     [["--ke"], { keepLeftovers: true }],
     [["-vk2", "-sINT"], { ...graceful, verbose: true, killSignal: "SIGINT" }],
     [["-fpvs", "INT"], {

@@ -83,6 +83,8 @@ export class GroupHandle implements Target {
     escapees: "none",
   };
   #gone = false;
+  /** Whether the command of a contained group was seen, or its end. */
+  #wasInside = false;
   /** Whether nobody but the init was seen in the namespace. */
   #onlyHolds = false;
   /** Inits that counted as members: the caller has not started them. */
@@ -136,6 +138,10 @@ export class GroupHandle implements Target {
 
   get contained(): boolean {
     return this.settings.contain ?? false;
+  }
+
+  get ready(): boolean {
+    return !this.contained || this.#wasInside;
   }
 
   get lookAgainMs(): number {
@@ -235,6 +241,7 @@ export class GroupHandle implements Target {
       snapshot.processes,
       this.pgid,
     );
+    this.#wasInside ||= !leader || inside.length > 0;
     if (leader) return [leader, ...inside];
     this.#onlyHolds = inside.length === 0 && helpers.length > 0;
     if (!this.#onlyHolds) return inside;

@@ -18,6 +18,12 @@ import type {
 /** How much longer than the grace period a stop may take, in milliseconds. */
 export const STOP_MARGIN_MS = 2000;
 
+/** Wait for a command that is just being started, in milliseconds. */
+const START_ROUND_MS = 5;
+
+/** How long SIGKILL is tried at least, in milliseconds. */
+const KILL_MARGIN_MS = 500;
+
 /** Longest wait between two rounds of SIGKILL: a fork may have been in flight. */
 const KILL_ROUND_MS = 50;
 
@@ -64,6 +70,8 @@ export interface Target {
   readonly exited: Promise<unknown> | undefined;
   /** Whether SIGKILL to the leader's group ends all of it, by the kernel. */
   readonly contained?: boolean;
+  /** False until the command is there that a first signal is meant for. */
+  readonly ready?: boolean;
   /** Longest wait until the next look, in milliseconds; Infinity unless given. */
   readonly lookAgainMs?: number;
   /** What a scan must find out to show members and escapees. */
@@ -206,6 +214,7 @@ class Stop {
   #target: Target;
   #plan: StopPlan;
   #forced = false;
+  #killedAt = Infinity;
   #reachedSomebody = false;
   #denied = new Set<string>();
   #escaped = new Map<string, ProcessInfo>();
@@ -221,7 +230,9 @@ class Stop {
   async run(): Promise<StopResult> {
     const { platform } = this.#target;
     // A number that may be somebody else's by now is looked up first as well.
-    if (this.#target.certain && !this.#plan.looksFirst) {
+    const atOnce = this.#plan.killAt <= performance.now();
+    const ready = atOnce || this.#target.ready !== false;
+    if (this.#target.certain && !this.#plan.looksFirst && ready) {
       this.#signalLeaderGroup();
     }
     let withoutEscapees = 0;
@@ -238,7 +249,7 @@ class Stop {
       const left = this.#signallable(alive);
       const over = left.length === 0
         ? (gone || empty === 0) && this.#isOver(round, withoutEscapees)
-        : performance.now() >= this.#plan.endAt;
+        : this.#hasFailed();
       if (over) {
         // After a look that failed, the next call looks again.
         const isEmpty = alive.length === 0 && !snapshot.failed;
@@ -250,6 +261,15 @@ class Stop {
         await this.#signalAndWait(members, escapees, left, round);
       }
     }
+  }
+
+  /**
+   * Whether the time is up. A machine that stood still for long must not count
+   * as processes that survive: SIGKILL has its time in any case.
+   */
+  #hasFailed(): boolean {
+    const now = performance.now();
+    return now >= this.#plan.endAt && now >= this.#killedAt + KILL_MARGIN_MS;
   }
 
   #query(): ScanQuery {
@@ -304,6 +324,8 @@ class Stop {
     if (now >= this.#plan.killAt) {
       this.#kill(members, escapees);
       await platform.ended(left, { ms: KILL_ROUND_MS, round: 0, signal });
+    } else if (this.#target.ready === false) {
+      await platform.ended(left, { ms: START_ROUND_MS, round: 0, signal });
     } else {
       this.#ask(members, escapees);
       const ms = Math.min(
@@ -360,6 +382,7 @@ class Stop {
   #kill(members: ProcessInfo[], escapees: ProcessInfo[]): void {
     const { platform, pgid, contained } = this.#target;
     this.#forced = true;
+    this.#killedAt = Math.min(this.#killedAt, performance.now());
     if (contained && this.#target.signal("SIGKILL") === "sent") return;
     for (const [id, group] of Map.groupBy(members, (member) => member.pgid)) {
       if (id === pgid) this.#target.signal("SIGKILL");

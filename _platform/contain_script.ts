@@ -39,12 +39,13 @@ const SIGURG = 23;
  * shells' own complaints, such as "Terminated", are nobody's business and must
  * not get into the command's standard error.
  *
- * Descriptor 4 is the write end of the pipe to the reporter, 7 that of a pipe
- * which nobody writes to: the init waits by reading from it.
+ * Descriptor 4 is the write end of the pipe to the reporter, 7 both ends of
+ * another, by which the reporter says that it is there, and which is silent
+ * from then on: the init waits by reading from it.
  *
  * A signal that comes while the init starts would be lost, for an init takes
- * none and `unshare` blocks some. The reporter sends it again as soon as the
- * command is there to get it.
+ * none and `unshare` blocks some. So the reporter is there before, and sends it
+ * again as soon as the command is there to get it.
  *
  * Without a status, `unshare` has failed, and said so, or a signal came before
  * the command: the status is 125, or that of whoever dies of the signal. The
@@ -61,11 +62,13 @@ shift 4
 exec 3>&1 5>&2 6<&0 2>/dev/null
 begun=1
 : | {
+  exec 7<>/proc/self/fd/0
   read -r pid rest </proc/self/stat
   echo "$pid"
+  read -r go <&7
   exec "$unshare" $options --pid --fork --mount-proc \\
     "$sh" -c "$init" proc-group-init "$@" \\
-    4>&1 7<&0 <&6 >&3 2>&5 3>&- 5>&- 6<&-
+    4>&1 <&6 >&3 2>&5 3>&- 5>&- 6<&-
 } | {
   early=
   for n in ${CATCHABLE}; do
@@ -81,6 +84,7 @@ begun=1
   }
   get
   pid=$first
+  echo go >/proc/$pid/fd/7
   get
   set -- $early
   for n; do kill "-$n" 0; done
@@ -115,7 +119,7 @@ jobs || (:)
 set -- /proc/[0-9]*
 echo "$code $#" >&4
 [ $# -gt 1 ] || exit "$code"
-exec 0<>/proc/self/fd/7 4>&- 7<&-
+exec 0<&7 4>&- 7<&-
 while jobs || (:); set -- /proc/[0-9]*; [ $# -gt 1 ]; do
   read -r -t 5 line || [ $? -ne 2 ] || read -r line
 done

@@ -59,7 +59,8 @@ function openRunning(process: ProcessInfo): number | "gone" | null {
   if (pidfd < 0) return -pidfd === Errno.ESRCH ? "gone" : null;
   // The start time is looked at once the number cannot change hands, and only
   // of those who run: right after a SIGKILL there are few.
-  const isIt = hasEnded(pidfd) ? false : isKnownSame(process);
+  const isKnown = process.startTime !== 0;
+  const isIt = isKnown && hasEnded(pidfd) ? false : isKnownSame(process);
   if (isIt) return pidfd;
   libc().close(pidfd);
   return isIt === null ? null : "gone";

@@ -102,7 +102,7 @@ async function scanProcfs(query: ScanQuery): Promise<Snapshot | null> {
 }
 
 /** Joins the lines of one file, since a command name may hold newlines. */
-function parseStatLines(text: string): ProcessInfo[] {
+export function parseStatLines(text: string): ProcessInfo[] {
   const files = new Map<number, string[]>();
   for (const line of text.split("\n")) {
     const match = /^\/proc\/(\d+)\/stat:/.exec(line);
@@ -118,7 +118,8 @@ function parseStatLines(text: string): ProcessInfo[] {
   );
 }
 
-function parseMarks(
+/** Groups by pid, and whether the mark that must be there was found. */
+export function parseMarks(
   text: string,
 ): { marks: Map<number, number[]>; works: boolean } {
   const marks = new Map<number, number[]>();

@@ -94,7 +94,10 @@ export function findUnshare(
     throw refusal(`there are no PID namespaces on ${Deno.build.os}`);
   }
   const key = `${user.uid ?? ""}:${user.gid ?? ""}`;
-  const found = known.get(key) ?? probe(user, options.ask);
+  const last = known.get(key);
+  // A permission may have been revoked since.
+  const isAllowed = last && mayRun(last.sh) && mayRun(last.path);
+  const found = isAllowed ? last : probe(user, options.ask);
   known.set(key, found);
   return found;
 }

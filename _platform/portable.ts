@@ -154,16 +154,25 @@ class PortableLeader implements Leader {
   }
 
   ref(): void {
-    this.#child.ref();
+    unlessClosed(() => this.#child.ref());
   }
 
   unref(): void {
-    this.#child.unref();
+    unlessClosed(() => this.#child.unref());
   }
 
   async release(): Promise<void> {
     this.#gone = true;
     await this.#guard?.standDown();
+  }
+}
+
+/** Calls what Deno rejects when a pipe of the child is closed already. */
+function unlessClosed(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.BadResource)) throw error;
   }
 }
 

@@ -5,6 +5,9 @@
 import { canContain, spawnGroup } from "../../process_group.ts";
 
 console.log(await canContain());
+if (Deno.args[0] === "revoke") {
+  await Deno.permissions.revoke({ name: "run", command: "unshare" });
+}
 try {
   await using group = spawnGroup("echo", ["it ran"], {
     contain: true,

@@ -149,7 +149,13 @@ export class GroupHandle implements Target {
   }
 
   get query(): ScanQuery {
-    return { marks: !this.contained, since: this.leader.startTime };
+    const certain = this.platform.holdsIdentity && this.signal(0) !== "gone";
+    return {
+      marks: !this.contained,
+      since: this.leader.startTime,
+      // Once the group is gone only marks tell whose the session is.
+      sessions: certain ? [this.pgid] : [],
+    };
   }
 
   signal(signal: Deno.Signal | number): SignalResult {
@@ -305,7 +311,7 @@ export class GroupHandle implements Target {
     for (let empty = 1;; empty++) {
       const snapshot = await this.platform.scan(this.query);
       if (snapshot.failed || this.members(snapshot).length > 0) return;
-      if (!isGone(this, empty)) continue;
+      if (!isGone(this, empty, snapshot)) continue;
       this.setGone();
       if (this.escapees(snapshot).length === 0) await this.settle();
       return;

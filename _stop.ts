@@ -153,14 +153,18 @@ export async function waitUntilGone(
   for (let round = 0; !target.gone; round++) {
     // The group cannot be gone while its leader lives, so nothing is polled.
     if (target.exited) await abortable(target.exited, signal);
-    const snapshot = await target.platform.scan(waitQuery(target, empty));
+    const query = waitQuery(target, empty);
+    const snapshot = await target.platform.scan(query);
     signal.throwIfAborted();
     const members = target.members(snapshot);
     empty = members.length === 0 ? empty + 1 : 0;
-    if (isGone(target, empty)) {
+    if (isGone(target, empty, snapshot)) {
       if (snapshot.failed) return;
       target.setGone();
-      if (target.escapees(snapshot).length === 0) await target.settle();
+      // Whether somebody has left it is not known before marks were looked at.
+      const escapees = query.marks ? target.escapees(snapshot).length : 0;
+      const isKnown = query.marks === target.query.marks;
+      if (isKnown && escapees === 0) await target.settle();
       return;
     }
     if (empty > 0) continue;
@@ -175,18 +179,24 @@ export async function waitUntilGone(
  * session is once the leader's group is gone, and who has left it.
  */
 function waitQuery(target: Target, empty: number): ScanQuery {
-  const { marks, since } = target.query;
+  const { query } = target;
   const atEnd = empty > 0 || target.signal(0) === "gone";
-  return { marks: marks && atEnd, since };
+  return { ...query, marks: query.marks && atEnd };
 }
 
 /**
  * Whether nobody is left, after so many scans in a row that showed no member. A
  * process that forks and exits during a scan can hide its child from that one,
- * so there must be two, unless the kernel knows no such process group.
+ * so there must be two, unless the scan is complete or the kernel knows no such
+ * process group.
  */
-export function isGone(target: Target, empty: number): boolean {
-  return empty >= 2 || (empty === 1 && target.signal(0) === "gone");
+export function isGone(
+  target: Target,
+  empty: number,
+  { complete }: Snapshot,
+): boolean {
+  if (empty !== 1) return empty > 1;
+  return complete === true || target.signal(0) === "gone";
 }
 
 /** Rejects with the signal's reason if it aborts before the promise settles. */
@@ -244,7 +254,7 @@ class Stop {
       const alive = [...members, ...escapees];
       withoutEscapees = escapees.length === 0 ? withoutEscapees + 1 : 0;
       empty = members.length === 0 ? empty + 1 : 0;
-      const gone = isGone(this.#target, empty);
+      const gone = isGone(this.#target, empty, snapshot);
       if (gone && !snapshot.failed) this.#target.setGone();
       const left = this.#signallable(alive);
       const over = left.length === 0

@@ -74,14 +74,10 @@ class FfiGuard implements Guard {
     libc().fcntl(fd, C.F_SETFL, C.O_NONBLOCK);
     // With the isolate the groups end, though the process may go on: with
     // --watch it runs the next version, with `deno test` the next module.
-    globalThis.addEventListener("unload", this.#letGo);
+    globalThis.addEventListener("unload", this.#onUnload);
   }
 
   get alive(): boolean {
-    if (this.#pid !== null && reap(this.#pid) !== null) {
-      this.#pid = null;
-      this.#letGo();
-    }
     return this.#fd !== null;
   }
 
@@ -96,9 +92,7 @@ class FfiGuard implements Guard {
   close(): Promise<void> {
     this.#send("q\n");
     this.#letGo();
-    if (this.#pid !== null) ended.add(this.#pid);
-    this.#pid = null;
-    reapEnded();
+    this.#reap();
     return Promise.resolve();
   }
 
@@ -108,7 +102,15 @@ class FfiGuard implements Guard {
     libc().close(this.#fd);
     this.#fd = null;
     this.#backlog = "";
-    globalThis.removeEventListener("unload", this.#letGo);
+    globalThis.removeEventListener("unload", this.#onUnload);
+  };
+
+  #onUnload = (): void => {
+    try {
+      this.#letGo();
+    } catch {
+      // The permission was revoked: the end of the process closes the pipe.
+    }
   };
 
   /**
@@ -123,7 +125,17 @@ class FfiGuard implements Guard {
       const count = libc().write(this.#fd, bytes, bytes.length);
       if (count > 0) this.#backlog = this.#backlog.slice(count);
       else if (errno() === Errno.EAGAIN) return;
-      else this.#letGo();
+      // Nobody has the other end any more, so the guard is dead.
+      else {
+        this.#letGo();
+        this.#reap();
+      }
     }
+  }
+
+  #reap(): void {
+    if (this.#pid !== null) ended.add(this.#pid);
+    this.#pid = null;
+    reapEnded();
   }
 }

@@ -47,6 +47,11 @@ export interface ScanQuery {
    * that he belongs to.
    */
   readonly since: number;
+  /**
+   * Sessions that are known to be the asking group's: who is in one needs no
+   * mark to be told.
+   */
+  readonly sessions?: readonly number[];
 }
 
 /** All processes of the machine at one moment. */
@@ -56,6 +61,11 @@ export interface Snapshot {
    * for; besides this process and its ancestors, and others maybe.
    */
   readonly processes: readonly ProcessInfo[];
+  /**
+   * Whether a process that was there from begin to end, or a descendant of one,
+   * cannot have been overlooked, as when one forks and exits during the scan.
+   */
+  readonly complete?: boolean;
   /** By pid, the numbers of this module instance's groups whose mark it carries. */
   readonly marks: ReadonlyMap<number, readonly number[]>;
   /** How the processes were found. */

@@ -68,8 +68,10 @@ export async function scanProcfs(query: ScanQuery): Promise<Snapshot> {
   const marks = new Map<number, number[]>();
   const blank: ProcessInfo[] = [];
   const seen = new Map<number, Birth>();
+  const sessions = new Set(query.sessions);
   let count = 0;
-  for (const { pid, inode } of newEntries()) {
+  const listing = { complete: false };
+  for (const { pid, inode } of newEntries(listing)) {
     const birth = births.get(pid);
     if (birth?.inode === inode && birth.startTime < query.since) {
       seen.set(pid, birth);
@@ -81,7 +83,7 @@ export async function scanProcfs(query: ScanQuery): Promise<Snapshot> {
     seen.set(pid, { inode, startTime: process.startTime });
     if (process.startTime < query.since) continue;
     processes.push(process);
-    if (!query.marks || !isLive(process)) continue;
+    if (!query.marks || !isLive(process) || sessions.has(process.sid)) continue;
     if (!addMarks(process, marks)) blank.push(process);
   }
   births = seen;
@@ -90,18 +92,21 @@ export async function scanProcfs(query: ScanQuery): Promise<Snapshot> {
   // Procfs that does not show this process itself is none to rely on.
   if (!processes.some(({ pid }) => pid === Deno.pid)) return NOTHING;
   const escapees = query.marks ? "environ" : "none";
-  return { processes, marks, members: "procfs", escapees };
+  const { complete } = listing;
+  return { processes, complete, marks, members: "procfs", escapees };
 }
 
 /**
  * All processes, those included that are started meanwhile: one that forks and
- * exits before it is read would hide its child otherwise.
+ * exits before it is read would hide its child otherwise. The listing is
+ * complete when one more, after all were read, has shown nobody new.
  */
-function* newEntries(): Generator<Entry> {
+function* newEntries(listing: { complete: boolean }): Generator<Entry> {
   const known = new Map<number, number>();
   for (let i = 0; i < MAX_LISTINGS; i++) {
     const entries = listEntries(known);
-    if (entries.length === 0) return;
+    listing.complete = entries.length === 0;
+    if (listing.complete) return;
     yield* entries;
   }
 }

@@ -70,5 +70,7 @@ function mergeQueries(a: ScanQuery, b: ScanQuery): ScanQuery {
   return {
     marks: a.marks || b.marks,
     since: Math.min(a.since, b.since),
+    // A group's mark is never in the session of another one of this instance.
+    sessions: [...a.sessions ?? [], ...b.sessions ?? []],
   };
 }

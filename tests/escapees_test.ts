@@ -1,7 +1,7 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
 import { assert, assertEquals } from "@std/assert";
-import { spawnGroup, stopGroup, withDeadline } from "@proc/group";
+import { spawnGroup, stopGroup, waitGone, withDeadline } from "@proc/group";
 import {
   alive,
   assertNoneAlive,
@@ -56,6 +56,22 @@ Deno.test(
     await using group = spawnGroup("sh", ["-c", script], { stdout: "piped" });
     await readUntil(group.stdout, "ready");
     assertEquals((await group.status).code, 3);
+    const report = await stopGroup(group);
+    assertEquals(report.escaped.map(({ command }) => command), ["sleep"]);
+    await assertNoneAlive(length);
+  },
+);
+
+Deno.test(
+  "stopGroup() finds a daemon after waitGone() has seen the group gone",
+  TIMEOUT,
+  async () => {
+    const length = uniqueSleep();
+    const script = daemon(length).replace("exec sleep 50", "exit 0");
+    await using group = spawnGroup("sh", ["-c", script], { stdout: "piped" });
+    await readUntil(group.stdout, "ready");
+    await waitGone(group);
+    assertEquals((await alive(length)).length, 1);
     const report = await stopGroup(group);
     assertEquals(report.escaped.map(({ command }) => command), ["sleep"]);
     await assertNoneAlive(length);

@@ -379,7 +379,7 @@ Deno.test("SharedScan.request() lets all requests of one turn share a scan", asy
   });
   const first = Array.from(
     { length: 50 },
-    (_, i) => scan.request({ marks: i % 2 === 0, since: 5 + i }),
+    (_, i) => scan.request({ marks: i % 2 === 0, since: 5 + i, sessions: [i] }),
   );
   await Promise.resolve();
   // One is running and may have looked already, so these share the next.
@@ -388,10 +388,11 @@ Deno.test("SharedScan.request() lets all requests of one turn share a scan", asy
     () => scan.request({ marks: false, since: 0 }),
   );
   await Promise.all([...first, ...second]);
-  assertEquals(queries, [{ marks: true, since: 5 }, {
-    marks: false,
-    since: 0,
-  }]);
+  const sessions = Array.from({ length: 50 }, (_, i) => i);
+  assertEquals(queries, [
+    { marks: true, since: 5, sessions },
+    { marks: false, since: 0, sessions: [] },
+  ]);
 });
 
 Deno.test("SharedScan.request() passes a failure on and goes on", async () => {

@@ -6,13 +6,14 @@
  * is run as a program, so that nobody else pays for it.
  */
 
+import { delay } from "@std/async/delay";
 import {
   parseTimeoutArgs,
   type TimeoutRequest,
   type TimeoutRun,
   UsageError,
 } from "./_timeout_args.ts";
-import { pause, startJob } from "./_timeout_job.ts";
+import { startJob } from "./_timeout_job.ts";
 import { complain, HELP, quote, write } from "./_timeout_text.ts";
 import { type Ending, FAILED, SETTLE_MS, Watch } from "./_timeout_watch.ts";
 
@@ -163,7 +164,7 @@ async function dieOf(signal: Deno.Signal): Promise<void> {
   // The runtime has handlers of its own for some, which step aside one by one.
   for (let attempt = 0; attempt < 4; attempt++) {
     Deno.kill(Deno.pid, signal);
-    await pause(SETTLE_MS);
+    await delay(SETTLE_MS);
   }
 }
 

@@ -2,6 +2,7 @@
 
 /** How the timeout command starts what it runs, signals it and stops it. */
 
+import { delay } from "@std/async/delay";
 import { handleOf } from "./_group.ts";
 import type { ProcessInfo } from "./_platform/platform.ts";
 import { killGroup, type ProcessGroup, spawnGroup } from "./process_group.ts";
@@ -43,9 +44,6 @@ const KILL_WAIT_MS = 2000;
 /** Stands for "never" where a finite number is needed: 30 years. */
 const NEVER_MS = 1e12;
 
-/** Longest time that `setTimeout` can wait, in milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 /** What starts the command on a terminal; loaded only where it is needed. */
 export type PtyStarter = (request: TimeoutRun) => PtyRun;
 
@@ -67,23 +65,17 @@ export function startJob(
   return new GroupJob(pty, status);
 }
 
-/** Calls `action` after any time, also a longer one than `setTimeout` takes. */
+/** Calls `action` after any time, unless the function that it gives was called. */
 export function after(ms: number, action: () => void): () => void {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const arm = (leftMs: number) => {
-    const stepMs = Math.min(leftMs, LONGEST_TIMER_MS);
-    timer = setTimeout(() => {
-      if (leftMs > stepMs) arm(leftMs - stepMs);
-      else action();
-    }, stepMs);
-  };
-  if (ms !== Infinity) arm(ms);
-  return () => clearTimeout(timer);
-}
-
-/** Resolves after a short time. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+  const timer = new AbortController();
+  if (ms !== Infinity) {
+    // Unlike setTimeout, this takes more than 24.8 days.
+    const elapsed: Promise<void> = delay(ms, { signal: timer.signal });
+    elapsed.then(action, () => {
+      // It was called off.
+    });
+  }
+  return () => timer.abort();
 }
 
 function startGroup(request: TimeoutRun): ProcessGroup {

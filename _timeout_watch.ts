@@ -2,6 +2,7 @@
 
 /** What happens while a command runs under the timeout command, and after it. */
 
+import { delay } from "@std/async/delay";
 import { signalNumber } from "./_platform/signals.ts";
 import type { TimeoutRun } from "./_timeout_args.ts";
 import {
@@ -9,7 +10,6 @@ import {
   hasUnstoppedParent,
   ignoredSignals,
   type Job,
-  pause,
   type Stopped,
 } from "./_timeout_job.ts";
 import { complain, quote } from "./_timeout_text.ts";
@@ -218,7 +218,7 @@ export class Watch {
     this.#isSuspended = true;
     this.job.signal("SIGSTOP");
     // The parent may get the signal a little later.
-    await pause(SETTLE_MS);
+    await delay(SETTLE_MS);
     if (!hasUnstoppedParent()) await this.#stopItself();
     this.job.signal("SIGCONT");
     this.#isSuspended = false;
@@ -229,10 +229,10 @@ export class Watch {
     if (listener === undefined) return;
     this.#listeners.delete("SIGTSTP");
     Deno.removeSignalListener("SIGTSTP", listener);
-    await pause(SETTLE_MS);
+    await delay(SETTLE_MS);
     // Discarded by the system where no shell is there to continue this program.
     Deno.kill(Deno.pid, "SIGTSTP");
-    await pause(SETTLE_MS);
+    await delay(SETTLE_MS);
     if (this.#ended) return;
     this.#listeners.set("SIGTSTP", listener);
     Deno.addSignalListener("SIGTSTP", listener);

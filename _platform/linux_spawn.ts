@@ -127,7 +127,9 @@ function childDirectory(
   cwd: string | undefined,
 ): string | undefined {
   if (cwd?.startsWith("/")) return joinPath("", cwd);
-  if (cwd === undefined && command.startsWith("/")) return undefined;
+  // A bare name is looked for in PATH.
+  const isRelative = command.includes("/") && !command.startsWith("/");
+  if (cwd === undefined && !isRelative) return undefined;
   return joinPath(ownDirectory(command), cwd ?? "");
 }
 

@@ -168,9 +168,10 @@ export class GroupHandle implements Target {
     if (snapshot.members === "signal0") return unlisted(this);
     if (!this.leader.owns(snapshot, this.group)) return [];
     if (this.contained) return this.#household(snapshot);
-    return snapshot.processes.filter((process) =>
+    const members = snapshot.processes.filter((process) =>
       isLive(process) && this.#isMember(process)
     );
+    return members.length > 0 ? members : overlooked(this, snapshot);
   }
 
   escapees(snapshot: Snapshot): ProcessInfo[] {
@@ -358,9 +359,10 @@ export class NumberTarget implements Target {
   members(snapshot: Snapshot): ProcessInfo[] {
     if (this.#gone) return [];
     if (snapshot.members === "signal0") return unlisted(this);
-    return snapshot.processes.filter((process) =>
+    const members = snapshot.processes.filter((process) =>
       process.pgid === this.pgid && isLive(process)
     );
+    return members.length > 0 ? members : overlooked(this, snapshot);
   }
 
   escapees(): ProcessInfo[] {
@@ -433,6 +435,17 @@ function unlisted(target: Target): ProcessInfo[] {
     command: "",
     startTime: 0,
   }];
+}
+
+/**
+ * Stands for members that fork and exit faster than they can be looked at. The
+ * kernel knows their group then, and no zombie is the reason.
+ */
+function overlooked(target: Target, snapshot: Snapshot): ProcessInfo[] {
+  const { processes, members, complete } = snapshot;
+  if (complete || members !== "procfs") return [];
+  const isSeen = processes.some(({ pgid }) => pgid === target.pgid);
+  return isSeen ? [] : unlisted(target);
 }
 
 /** This process and all that it descends from, as far as the snapshot shows. */

@@ -618,7 +618,8 @@ function immortalGroup(): { group: ProcessGroup; signals: unknown[] } {
     stderr: null,
     status: new Promise(() => {}),
     signalGroup: (signal) => {
-      signals.push(signal);
+      // Signal 0 only asks.
+      if (signal !== 0) signals.push(signal);
       return "sent";
     },
     owns: () => true,

@@ -191,13 +191,15 @@ for (const tree of Object.keys(TREES)) {
     WAITS,
     async () => {
       const [script, unique] = plant(tree);
-      await using group = await start(script, { graceMs: 500 });
+      const ignores = tree.includes("ignores");
+      const graceMs = ignores ? 500 : 20_000;
+      await using group = await start(script, { graceMs });
       assert((await alive(unique)).length > 0);
       const report = await stopGroup(group);
       await assertNoneAlive(unique);
       assertEquals([report.escaped, report.survivors], [[], []]);
-      assertEquals(report.forced, tree.includes("ignores"));
-      assert(report.durationMs < 2500);
+      assertEquals(report.forced, ignores);
+      assert(report.durationMs < 8000, `${report.durationMs}`);
     },
   );
 

@@ -19,6 +19,7 @@ import { signalGroupNumber } from "./_platform/portable.ts";
 import { checkSignal } from "./_platform/signals.ts";
 import { isLive } from "./_platform/stat.ts";
 import { OutputReader } from "./_output.ts";
+import { Looks, overlooked, unlisted } from "./_looks.ts";
 import {
   type EscapeePolicy,
   isGone,
@@ -174,6 +175,13 @@ export class GroupHandle implements Target {
     return members.length > 0 ? members : overlooked(this, snapshot);
   }
 
+  dead(snapshot: Snapshot): ProcessInfo[] {
+    const isOurs = !this.#gone && this.leader.owns(snapshot, this.group);
+    return snapshot.processes.filter((process) =>
+      isOurs && !isLive(process) && this.#isMember(process)
+    );
+  }
+
   escapees(snapshot: Snapshot): ProcessInfo[] {
     if (snapshot.marks.size === 0) return [];
     const family = ancestors(snapshot);
@@ -309,9 +317,11 @@ export class GroupHandle implements Target {
 
   /** Lets everything go if the leader was the last, without a signal. */
   async #settleIfGone(): Promise<void> {
-    for (let empty = 1;; empty++) {
+    const looks = new Looks(this);
+    for (let empty = 0;;) {
       const snapshot = await this.platform.scan(this.query);
       if (snapshot.failed || this.members(snapshot).length > 0) return;
+      empty = looks.members(snapshot).length === 0 ? empty + 1 : 0;
       if (!isGone(this, empty, snapshot)) continue;
       this.setGone();
       if (this.escapees(snapshot).length === 0) await this.settle();
@@ -363,6 +373,12 @@ export class NumberTarget implements Target {
       process.pgid === this.pgid && isLive(process)
     );
     return members.length > 0 ? members : overlooked(this, snapshot);
+  }
+
+  dead(snapshot: Snapshot): ProcessInfo[] {
+    return snapshot.processes.filter((process) =>
+      process.pgid === this.pgid && !isLive(process)
+    );
   }
 
   escapees(): ProcessInfo[] {
@@ -421,31 +437,6 @@ function checkPgid(pgid: unknown, platform: Platform): number {
     );
   }
   return pgid;
-}
-
-/** Stands for members that exist but cannot be listed. */
-function unlisted(target: Target): ProcessInfo[] {
-  if (target.signal(0) === "gone") return [];
-  return [{
-    pid: target.pgid,
-    ppid: 0,
-    pgid: target.pgid,
-    sid: 0,
-    state: "?",
-    command: "",
-    startTime: 0,
-  }];
-}
-
-/**
- * Stands for members that fork and exit faster than they can be looked at. The
- * kernel knows their group then, and no zombie is the reason.
- */
-function overlooked(target: Target, snapshot: Snapshot): ProcessInfo[] {
-  const { processes, members, complete } = snapshot;
-  if (complete || members !== "procfs") return [];
-  const isSeen = processes.some(({ pgid }) => pgid === target.pgid);
-  return isSeen ? [] : unlisted(target);
 }
 
 /** This process and all that it descends from, as far as the snapshot shows. */

@@ -5,6 +5,7 @@
  * nothing is left, the same for every kind of target.
  */
 
+import { Looks } from "./_looks.ts";
 import type {
   EscapeeSource,
   MemberSource,
@@ -80,6 +81,8 @@ export interface Target {
   signal(signal: Deno.Signal | number): SignalResult;
   /** The live members that a snapshot shows. */
   members(snapshot: Snapshot): ProcessInfo[];
+  /** The members that have ended and were not reaped. */
+  dead(snapshot: Snapshot): ProcessInfo[];
   /** The live processes with the group's mark that are no members. */
   escapees(snapshot: Snapshot): ProcessInfo[];
   /** Notes that no member is left. */
@@ -149,6 +152,7 @@ export async function waitUntilGone(
   target: Target,
   signal: AbortSignal,
 ): Promise<void> {
+  const looks = new Looks(target);
   let empty = 0;
   for (let round = 0; !target.gone; round++) {
     // The group cannot be gone while its leader lives, so nothing is polled.
@@ -156,7 +160,7 @@ export async function waitUntilGone(
     const query = waitQuery(target, empty);
     const snapshot = await target.platform.scan(query);
     signal.throwIfAborted();
-    const members = target.members(snapshot);
+    const members = looks.members(snapshot);
     empty = members.length === 0 ? empty + 1 : 0;
     if (isGone(target, empty, snapshot)) {
       if (snapshot.failed) return;
@@ -245,11 +249,12 @@ class Stop {
     if (this.#target.certain && !this.#plan.looksFirst && ready) {
       this.#signalLeaderGroup();
     }
+    const looks = new Looks(this.#target);
     let withoutEscapees = 0;
     let empty = 0;
     for (let round = 0;; round++) {
       const snapshot = await platform.scan(this.#query());
-      const members = this.#target.members(snapshot);
+      const members = looks.members(snapshot);
       const escapees = this.#escapees(snapshot);
       const alive = [...members, ...escapees];
       withoutEscapees = escapees.length === 0 ? withoutEscapees + 1 : 0;

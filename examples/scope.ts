@@ -68,7 +68,8 @@ export async function scoped(
             pgid: pty.pgid,
             send: (line) => pty.write(`${line}\n`),
             expect: async (text) => {
-              await pty.waitFor(text, ms, { signal });
+              // The case's own deadline aborts the signal.
+              await pty.waitFor(text, Infinity, { signal });
             },
           };
         }

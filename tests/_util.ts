@@ -242,15 +242,27 @@ interface Held {
 const CHILDREN = String
   .raw`sed 's|\([0-9]\{1,\}\) |/proc/\1\n|g' /proc/$PPID/task/*/children`;
 
-/** A child may look at this process without any permission. */
-const HELD = `ls -l /proc/$PPID/fd
+/**
+ * A child may look at this process without any permission. It waits for a line,
+ * since the runtime opens a pidfd for it some time after it has started.
+ */
+const HELD = `read line
+ls -l /proc/$PPID/fd
 echo =
 for dir in $(${CHILDREN}); do grep -ls '^State:.Z' $dir/status; done`;
 
 async function held(known: string[]): Promise<Held> {
-  const [files = "", zombies = ""] = (await textOf("sh", "-c", HELD)).split(
-    "=\n",
-  );
+  const child = new Deno.Command("sh", {
+    args: ["-c", HELD],
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  await writer.write(new TextEncoder().encode("\n"));
+  const text = decode((await child.output()).stdout);
+  await writer.close();
+  const [files = "", zombies = ""] = text.split("=\n");
   return {
     files: files.split("\n").slice(1).map((line) =>
       line.split(" -> ")[1] ?? ""

@@ -277,11 +277,13 @@ Deno.test(
     await parent.learnMark();
     await until("it runs", async () => (await parent.sleeps()).length === 1);
     const [before] = await parent.sleeps();
+    const lines = readUntil(parent.child.stdout, "\n");
     await Deno.writeTextFile(path, `${program}\n// Changed.\n`);
     await until("the next version's runs alone", async () => {
       const sleeps = await parent.sleeps();
       return sleeps.length === 1 && sleeps[0] !== before;
     });
+    await lines;
     parent.child.kill("SIGKILL");
     await parent.end();
     await until("no sleep is left", async () => {

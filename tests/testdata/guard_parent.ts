@@ -24,6 +24,15 @@ function start(script: string): void {
   );
 }
 
+/**
+ * Waits until the guard has been told of all. The first line to a guard that is
+ * a `Deno.Command` waits until the event loop looks at its descriptors; the end
+ * of a child shows that it has.
+ */
+async function untilAnnounced(): Promise<void> {
+  await new Deno.Command("true").output();
+}
+
 /** Groups that come and go, with numbers that nobody has. */
 function flood(count: number): void {
   for (let i = 0; i < count; i++) {
@@ -38,7 +47,10 @@ async function obey(line: string): Promise<boolean> {
   const [verb, argument = ""] = line.split(/ (.*)/s);
   if (verb === "exit") Deno.exit(3);
   if (verb === "throw") throw new Error("The program failed");
-  if (verb === "start") start(argument);
+  if (verb === "start") {
+    start(argument);
+    await untilAnnounced();
+  }
   if (verb === "stop") await stopGroup(groups[Number(argument)]!);
   if (verb === "flood") flood(Number(argument));
   if (verb === "return") groups.forEach((group) => group.unref());
@@ -60,5 +72,6 @@ async function obeyAll(): Promise<void> {
 }
 
 Deno.args.forEach(start);
+await untilAnnounced();
 console.log(parentMark);
 await obeyAll();

@@ -14,7 +14,7 @@ interface WorkerScope {
 const isWorker = "WorkerGlobalScope" in globalThis;
 const scope = globalThis as unknown as WorkerScope;
 
-function startGroups(scripts: string[]): void {
+async function startGroups(scripts: string[]): Promise<void> {
   for (const script of scripts) {
     spawnGroup("bash", ["-c", script], {
       stdin: "null",
@@ -22,6 +22,8 @@ function startGroups(scripts: string[]): void {
       stderr: "null",
     });
   }
+  // The end of a child shows that the guard has been told of all.
+  await new Deno.Command("true").output();
   scope.postMessage("started");
 }
 

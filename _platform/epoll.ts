@@ -47,6 +47,9 @@ const STANDARD_SIGNALS = new Uint8Array(SIZEOF.sigset_t).map((_, i) =>
   [0xff, 0xff, 0xff, 0x7f][i] ?? 0
 );
 
+/** What epoll_ctl is told, for one call at a time. */
+const EVENT = new DataView(new ArrayBuffer(SIZEOF.epoll_event));
+
 /** A wait as the instance sees it. */
 export class Waiter implements Watch {
   readonly #result = Promise.withResolvers<boolean>();
@@ -266,11 +269,9 @@ export class EpollInstance {
   }
 
   #control(operation: number, fd: number, events: number): number {
-    const event = new Uint8Array(SIZEOF.epoll_event);
-    const view = new DataView(event.buffer);
-    view.setUint32(0, events, true);
-    view.setUint32(EPOLL_DATA_OFFSET, fd, true);
-    return libc().epoll_ctl(this.#epoll, operation, fd, event);
+    EVENT.setUint32(0, events, true);
+    EVENT.setUint32(EPOLL_DATA_OFFSET, fd, true);
+    return libc().epoll_ctl(this.#epoll, operation, fd, EVENT);
   }
 
   /** Ends the wait in flight, by an event that is there from the start. */

@@ -36,7 +36,7 @@ export function startFfiGuard(): Guard | null {
     path: command.sh,
     argv: ["sh", ...command.args],
     // Above all without the mark of an outer group, whose sweep would kill it.
-    envp: [],
+    env: [],
     cwd: "/",
     actions: [
       { fd: 0, from: read },

@@ -46,8 +46,7 @@ function findThroughLibc(name: string): string {
     const path = `${directory}/${name}`;
     if (isExecutable(path) && mayRun(path)) return path;
   }
-  const path = inheritedEnvironment().find(({ name }) => name === "PATH")
-    ?.value;
+  const path = inheritedEnvironment().values.get("PATH");
   const found = findProgram(name, { cwd: "/", path, home: undefined });
   return found?.startsWith("/") && mayRun(found) ? found : "";
 }

@@ -5,7 +5,7 @@ import { libc } from "./libc.ts";
 import { signalName } from "./signals.ts";
 
 /** Clock ticks in which procfs tells start times, per second. */
-const TICKS_PER_SECOND = 100n;
+const TICKS_PER_SECOND = 100;
 
 /** Offsets in `siginfo_t` on 64-bit Linux. */
 const SI_CODE = 8;
@@ -32,11 +32,12 @@ export function reap(pid: number): Deno.CommandStatus | null {
   return { success: false, code: 128 + status, signal };
 }
 
+const time = new BigInt64Array(2);
+
 /** The time since boot in clock ticks, as start times are told. */
 export function bootTicks(): number {
-  const time = new BigInt64Array(2);
   libc().clock_gettime(C.CLOCK_BOOTTIME, time);
-  const [seconds = 0n, nanoseconds = 0n] = time;
-  const fraction = nanoseconds * TICKS_PER_SECOND / 1_000_000_000n;
-  return Number(seconds * TICKS_PER_SECOND + fraction);
+  const [seconds, nanoseconds] = [Number(time[0]), Number(time[1])];
+  return seconds * TICKS_PER_SECOND +
+    Math.floor(nanoseconds * TICKS_PER_SECOND / 1e9);
 }

@@ -4,7 +4,7 @@ import type { GuardHold } from "./guard.ts";
 import { libc } from "./libc.ts";
 import { bootTicks, reap } from "./linux_exit.ts";
 import type { SpawnedChild } from "./linux_spawn.ts";
-import { openPidfd, signalNumbered, signalPidfdGroup } from "./pidfd.ts";
+import { openChildPidfd, signalNumbered, signalPidfdGroup } from "./pidfd.ts";
 import type {
   Leader,
   ProcessInfo,
@@ -69,8 +69,7 @@ export class LinuxLeader implements Leader {
     this.guarded = options.guard?.guarded ?? false;
     this.#reactor = options.reactor;
     // The child is not reaped yet, so the number is its own.
-    const pidfd = openPidfd(this.pid);
-    this.#pidfd = pidfd < 0 ? null : pidfd;
+    this.#pidfd = openChildPidfd(this.pid);
     this.#born = knowBirth(this.pid, options.born);
     this.startTime = this.#born.from;
     const { stdin, stdout, stderr } = child.pipes;

@@ -6,6 +6,7 @@ import { check, describeErrno, Errno, systemError } from "./errno.ts";
 import { inheritedEnvironment } from "./environment.ts";
 import { errno, libc } from "./libc.ts";
 import { markEnv } from "./marks.ts";
+import { reserveDescriptor } from "./pidfd.ts";
 import type { SpawnRequest } from "./platform.ts";
 import { type FileAction, posixSpawn, type SpawnPlan } from "./posix_spawn.ts";
 import {
@@ -43,7 +44,9 @@ interface PipeEnds {
 interface Program {
   readonly path: string;
   readonly cwd: string | undefined;
-  readonly envp: (string | bigint)[];
+  /** Addresses of the variables that are this process's own. */
+  readonly inherited: BigUint64Array;
+  readonly env: string[];
 }
 
 /** Starts the leader of a session. Throws what `Deno.Command` throws. */
@@ -55,12 +58,12 @@ export function spawnChild(wanted: SpawnRequest): SpawnedChild {
   const ends: PipeEnds = { ours: [], theirs: [] };
   const { ours, theirs } = ends;
   try {
+    // What cannot be held by a pidfd afterwards must not be started.
+    if (!reserveDescriptor()) throw reason(program, errno());
     const actions = request.terminal
       ? terminalActions(request.terminal.path)
       : STREAMS.map((name, fd) => connect(request[name], fd, program, ends))
         .filter((action) => action !== null);
-    // What cannot be held by a pidfd afterwards must not be started.
-    if (theirs.length === 0) theirs.push(openSpare(program));
     const pid = start(request, program, actions);
     const [stdin = null, stdout = null, stderr = null] = ours;
     return { pid, pipes: { stdin, stdout, stderr } };
@@ -76,35 +79,38 @@ export function spawnChild(wanted: SpawnRequest): SpawnedChild {
 
 /** Finds the program and makes sure that it may be run. */
 function prepare(request: SpawnRequest): Program {
-  const { command, clearEnv } = request;
-  const inherited = inheritedEnvironment();
-  const valueOf = (wanted: string) =>
-    inherited.find(({ name }) => name === wanted)?.value;
+  const { command, env } = request;
+  const { values, names, addresses } = inheritedEnvironment();
   const cwd = childDirectory(command, request.cwd);
   const path = findProgram(command, {
     cwd: cwd ?? "",
-    path: request.env.PATH ?? valueOf("PATH"),
-    home: valueOf("HOME"),
+    path: env.PATH ?? values.get("PATH"),
+    home: values.get("HOME"),
   });
   if (path === null) {
     throw spawnError(command, Errno.ENOENT, "entity not found");
   }
-  const passedOn = clearEnv
-    ? []
-    : inherited.filter(({ name }) =>
-      !Object.hasOwn(request.env, name) &&
-      !(request.terminal && SIZE_VARIABLES.includes(name))
-    );
-  requireRun(command, path, () => [
-    ...passedOn.map(({ name, value }) => [name, value] as const),
-    ...Object.entries(request.env),
-  ]);
-  const own = { ...request.env, ...markEnv(request.group, request.outlive) };
-  const envp = [
-    ...passedOn.map(({ address }) => address),
-    ...Object.entries(own).map(([name, value]) => `${name}=${value}`),
+  const replaced = [
+    ...Object.keys(env),
+    ...(request.terminal ? SIZE_VARIABLES : []),
   ];
-  return { path, cwd: request.cwd === undefined ? undefined : cwd, envp };
+  const isPassedOn = (name: string) =>
+    !request.clearEnv && !replaced.includes(name);
+  requireRun(command, path, () => [
+    ...[...values].filter(([name]) => isPassedOn(name)),
+    ...Object.entries(env),
+  ]);
+  const isWhole = !request.clearEnv &&
+    !replaced.some((name) => values.has(name));
+  const own = { ...env, ...markEnv(request.group, request.outlive) };
+  return {
+    path,
+    cwd: request.cwd === undefined ? undefined : cwd,
+    inherited: isWhole
+      ? addresses
+      : addresses.filter((_, i) => isPassedOn(names[i]!)),
+    env: Object.entries(own).map(([name, value]) => `${name}=${value}`),
+  };
 }
 
 /**
@@ -172,13 +178,6 @@ function connect(
   return { fd, from: their };
 }
 
-/** A descriptor that is closed after the start, so that there is room for one. */
-function openSpare(program: Program): number {
-  const fd = libc().eventfd(0, C.EFD_CLOEXEC);
-  if (fd === -1) throw reason(program, errno());
-  return fd;
-}
-
 /**
  * All three streams on a terminal. The leader of a new session gets the first
  * one that it opens as its controlling terminal.
@@ -196,11 +195,12 @@ function start(
   program: Program,
   actions: readonly FileAction[],
 ): number {
-  const { path, cwd, envp } = program;
+  const { path, cwd, inherited, env } = program;
   const plan: SpawnPlan = {
     path,
     argv: [path, ...request.args],
-    envp,
+    inherited,
+    env,
     cwd,
     actions,
     newSession: true,

@@ -20,6 +20,43 @@ export function openPidfd(pid: number): number {
   return fd === -1 ? -errno() : fd;
 }
 
+/** A descriptor that is given up when there is none for a child's pidfd. */
+let reserve = -1;
+
+/**
+ * Makes sure that the next child can be held by a pidfd, before it is started;
+ * false, with the error number set, if this process has no descriptor left.
+ */
+export function reserveDescriptor(): boolean {
+  if (reserve !== -1) return true;
+  reserve = libc().eventfd(0, C.EFD_CLOEXEC);
+  if (reserve === -1) return false;
+  globalThis.addEventListener("unload", closeReserve);
+  return true;
+}
+
+/** A pidfd of a child that was just started; null where it is refused. */
+export function openChildPidfd(pid: number): number | null {
+  let fd = openPidfd(pid);
+  if (fd === -Errno.EMFILE || fd === -Errno.ENFILE) {
+    closeReserve();
+    fd = openPidfd(pid);
+  }
+  // A Worker can be terminated without a word, and would leave it open.
+  if ("WorkerGlobalScope" in globalThis) closeReserve();
+  return fd < 0 ? null : fd;
+}
+
+function closeReserve(): void {
+  if (reserve === -1) return;
+  try {
+    libc().close(reserve);
+  } catch {
+    // The permission was revoked: it stays open until the process ends.
+  }
+  reserve = -1;
+}
+
 /**
  * Opens a pidfd of this very process: its start time is looked at once the
  * number cannot change hands any more. "gone" if it has ended and was reaped,

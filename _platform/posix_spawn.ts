@@ -32,8 +32,10 @@ export interface SpawnPlan {
   readonly path: string;
   /** All arguments, the program's name first. */
   readonly argv: readonly string[];
-  /** `NAME=value` each, or the address of one of this process's own. */
-  readonly envp: readonly (string | bigint)[];
+  /** Addresses of the variables that are this process's own. */
+  readonly inherited?: BigUint64Array;
+  /** The other variables, `NAME=value` each. */
+  readonly env: readonly string[];
   /** The child's directory; this process's own if undefined. */
   readonly cwd?: string | undefined;
   /** Done in this order. Descriptors that are not named are inherited. */
@@ -58,26 +60,12 @@ export type SpawnResult =
  */
 export function posixSpawn(plan: SpawnPlan): SpawnResult {
   const c = libc();
-  const actions = new Uint8Array(SIZEOF.posix_spawn_file_actions_t);
-  c.posix_spawn_file_actions_init(actions);
-  try {
-    const errno = fillActions(c, actions, plan);
-    return errno ? { pid: 0, errno } : spawn(c, plan, actions);
-  } finally {
-    c.posix_spawn_file_actions_destroy(actions);
-  }
-}
-
-function spawn(c: Libc, plan: SpawnPlan, actions: BufferSource): SpawnResult {
+  const actions = actionsFor(c, plan);
+  if (typeof actions === "number") return { pid: 0, errno: actions };
   const pid = new Int32Array(1);
-  const errno = c.posix_spawn(
-    pid,
-    cString(plan.path),
-    actions,
-    attributesFor(c, plan),
-    pointerArray(plan.argv),
-    pointerArray(plan.envp),
-  );
+  const { path, argv, envp } = layOut(plan);
+  const attributes = attributesFor(c, plan);
+  const errno = c.posix_spawn(pid, path, actions, attributes, argv, envp);
   return errno === 0 ? { pid: pid[0]!, errno } : { pid: 0, errno };
 }
 
@@ -118,6 +106,34 @@ function fillAttributes(
   if (errno !== 0) throw callError("posix_spawnattr_setflags", errno);
 }
 
+/**
+ * What was filled in before, by what it does: most children are started like
+ * others before them, and each action takes a call.
+ */
+const actions = new Map<string, Uint8Array<ArrayBuffer>>();
+
+const MAX_KEPT_ACTIONS = 16;
+
+/** The file actions of a plan, or the error number of what failed. */
+function actionsFor(c: Libc, plan: SpawnPlan): BufferSource | number {
+  const key = JSON.stringify([plan.cwd, plan.actions]);
+  const kept = actions.get(key);
+  if (kept !== undefined) return kept;
+  if (actions.size >= MAX_KEPT_ACTIONS) {
+    actions.forEach((kept) => c.posix_spawn_file_actions_destroy(kept));
+    actions.clear();
+  }
+  const filled = new Uint8Array(SIZEOF.posix_spawn_file_actions_t);
+  c.posix_spawn_file_actions_init(filled);
+  const errno = fillActions(c, filled, plan);
+  if (errno !== 0) {
+    c.posix_spawn_file_actions_destroy(filled);
+    return errno;
+  }
+  actions.set(key, filled);
+  return filled;
+}
+
 function fillActions(c: Libc, actions: BufferSource, plan: SpawnPlan): number {
   let errno = 0;
   if (plan.cwd !== undefined) {
@@ -140,29 +156,56 @@ function fillActions(c: Libc, actions: BufferSource, plan: SpawnPlan): number {
 
 const encoder = new TextEncoder();
 
-/**
- * A `char *const[]` that ends with NULL. The texts follow the pointers in the
- * same buffer, so that whoever holds the buffer holds all of it.
- */
-function pointerArray(items: readonly (string | bigint)[]): BufferSource {
-  const strings = items.filter((item) => typeof item === "string");
-  const texts = encoder.encode(strings.join("\0"));
-  const pointerBytes = (items.length + 1) * 8;
-  // A small typed array can live where the garbage collector moves it.
-  const size = Math.max(pointerBytes + texts.length + 1, 128);
-  const bytes = new Uint8Array(new ArrayBuffer(size));
-  bytes.set(texts, pointerBytes);
-  const pointers = new BigUint64Array(bytes.buffer, 0, items.length + 1);
-  const base = addressOf(bytes);
-  let offset = pointerBytes;
-  for (let i = 0; i < items.length; i++) {
-    const item = items[i]!;
-    if (typeof item === "bigint") {
-      pointers[i] = item;
-    } else {
-      pointers[i] = base + BigInt(offset);
-      offset = bytes.indexOf(0, offset) + 1;
-    }
+/** The texts of a plan as C has them; all are parts of one buffer. */
+interface Layout {
+  readonly path: BufferSource;
+  readonly argv: BufferSource;
+  readonly envp: BufferSource;
+}
+
+/** Room for one layout; the call is over before the next one is made. */
+interface Room {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly pointers: BigUint64Array;
+  readonly base: bigint;
+}
+
+let room: Room | null = null;
+
+const NONE = new BigUint64Array();
+
+function roomFor(size: number): Room {
+  if (room === null || room.bytes.length < size) {
+    const bytes = new Uint8Array(Math.max(2 ** 14, Math.ceil(size / 8) * 8));
+    const pointers = new BigUint64Array(bytes.buffer);
+    room = { bytes, pointers, base: addressOf(bytes) };
   }
-  return bytes;
+  return room;
+}
+
+/** Two `char *const[]` that end with NULL, and the texts behind them. */
+function layOut({ path, argv, env, inherited = NONE }: SpawnPlan): Layout {
+  const text = [path, ...argv, ...env, ""].join("\0");
+  const inheritedAt = argv.length + 1;
+  const envAt = inheritedAt + inherited.length;
+  const endAt = envAt + env.length;
+  const textsAt = (endAt + 1) * 8;
+  // A character takes three bytes at most.
+  const { bytes, pointers, base } = roomFor(textsAt + 3 * text.length);
+  encoder.encodeInto(text, bytes.subarray(textsAt));
+  let offset = textsAt;
+  const nextText = () => {
+    offset = bytes.indexOf(0, offset) + 1;
+    return base + BigInt(offset);
+  };
+  for (let i = 0; i < argv.length; i++) pointers[i] = nextText();
+  pointers[argv.length] = 0n;
+  pointers.set(inherited, inheritedAt);
+  for (let i = envAt; i < endAt; i++) pointers[i] = nextText();
+  pointers[endAt] = 0n;
+  return {
+    path: bytes.subarray(textsAt),
+    argv: bytes,
+    envp: bytes.subarray(inheritedAt * 8),
+  };
 }

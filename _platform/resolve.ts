@@ -29,7 +29,8 @@ export function findProgram(
 ): string | null {
   if (command.includes("/")) return joinPath(cwd, command);
   if (!path || command === "") return null;
-  for (const entry of path.split(":")) {
+  // The kernel finds nothing else at an entry that is there twice.
+  for (const entry of new Set(path.split(":"))) {
     const directory = expandTilde(entry, home);
     const separator = directory === "" || directory.endsWith("/") ? "" : "/";
     const candidate = directory + separator + command;
@@ -40,6 +41,8 @@ export function findProgram(
 
 /** The absolute path without `.` and `..`, which are taken literally. */
 export function joinPath(base: string, path: string): string {
+  // Most are as they have to be.
+  if (path.startsWith("/") && !/\/(?:\.|\/|$)/.test(path)) return path;
   const names: string[] = [];
   const whole = path.startsWith("/") ? path : `${base}/${path}`;
   for (const name of whole.split("/")) {

@@ -1,6 +1,6 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
-import { assert, assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertFalse, assertThrows } from "@std/assert";
 import { C } from "../_platform/constants.ts";
 import { inheritedEnvironment } from "../_platform/environment.ts";
 import {
@@ -80,14 +80,16 @@ Deno.test(
   () => {
     Deno.env.set("PROC_GROUP_TEST", "a=b=é");
     try {
-      const own = Object.fromEntries(
-        inheritedEnvironment().map(({ name, value }) => [name, value]),
-      );
+      const own = Object.fromEntries(inheritedEnvironment().values);
       assertEquals(own, Deno.env.toObject());
       assertEquals(own.PROC_GROUP_TEST, "a=b=é");
+      Deno.env.set("PROC_GROUP_TEST", "later");
+      const { values } = inheritedEnvironment();
+      assertEquals(values.get("PROC_GROUP_TEST"), "later");
     } finally {
       Deno.env.delete("PROC_GROUP_TEST");
     }
+    assertFalse(inheritedEnvironment().names.includes("PROC_GROUP_TEST"));
   },
 );
 

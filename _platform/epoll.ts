@@ -108,13 +108,13 @@ export class EpollInstance {
   /** Written to by the pending call, so it lives as long as the instance. */
   readonly #events = new Uint8Array(MAX_EVENTS * SIZEOF.epoll_event);
   #inFlight: Promise<void> | null = null;
-  #isClosed = false;
   #timer: ReturnType<typeof setInterval> | null = null;
 
-  readonly #onClose: (instance: EpollInstance) => void;
+  readonly #onIdle: (instance: EpollInstance) => void;
 
-  constructor(onClose: (instance: EpollInstance) => void) {
-    this.#onClose = onClose;
+  /** @param onIdle Called whenever nothing is watched and nothing pending. */
+  constructor(onIdle: (instance: EpollInstance) => void) {
+    this.#onIdle = onIdle;
     const flags = C.EFD_CLOEXEC | C.EFD_NONBLOCK;
     this.#wakeup = check("eventfd", libc().eventfd(1, flags));
     this.#epoll = libc().epoll_create1(C.EPOLL_CLOEXEC);
@@ -130,6 +130,11 @@ export class EpollInstance {
     return this.#entries.size === 0;
   }
 
+  /** Whether nothing is watched and nothing pending. */
+  get isIdle(): boolean {
+    return this.isEmpty && this.#inFlight === null;
+  }
+
   add(waiter: Waiter): void {
     const { fd, direction, group } = waiter;
     const entry = this.#entries.get(fd) ?? { read: null, write: null };
@@ -138,7 +143,7 @@ export class EpollInstance {
         `Cannot watch a descriptor twice: current value is ${fd}`,
       );
     }
-    const operation = isIdle(entry) ? C.EPOLL_CTL_ADD : C.EPOLL_CTL_MOD;
+    const operation = isUnused(entry) ? C.EPOLL_CTL_ADD : C.EPOLL_CTL_MOD;
     const events = { ...entry, [direction]: waiter };
     if (this.#control(operation, fd, eventMask(events)) === -1) {
       const number = errno();
@@ -158,7 +163,14 @@ export class EpollInstance {
     return this.#mustWait() ? Promise.resolve() : this.#ended();
   }
 
-  /** Starts to wait, ends the wait or closes, as what is watched needs it. */
+  /** Frees the descriptors of an instance that is not used any more. */
+  close(): void {
+    this.#stopTimer();
+    libc().close(this.#wakeup);
+    libc().close(this.#epoll);
+  }
+
+  /** Starts to wait, ends the wait or rests, as what is watched needs it. */
   settle(): void {
     if (this.#inFlight !== null) {
       if (!this.#mustWait()) this.#wake();
@@ -166,7 +178,7 @@ export class EpollInstance {
       this.#stopTimer();
       this.#inFlight = this.#wait();
     } else if (this.isEmpty) {
-      this.#close();
+      this.#rest();
     } else {
       this.#startTimer();
     }
@@ -246,7 +258,7 @@ export class EpollInstance {
     const entry = this.#entries.get(fd);
     if (entry?.[direction] !== waiter) return false;
     const rest = { ...entry, [direction]: null };
-    if (isIdle(rest)) {
+    if (isUnused(rest)) {
       this.#entries.delete(fd);
       this.#control(C.EPOLL_CTL_DEL, fd, 0);
     } else {
@@ -303,17 +315,14 @@ export class EpollInstance {
     this.#timer = null;
   }
 
-  #close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+  #rest(): void {
     this.#stopTimer();
-    libc().close(this.#wakeup);
-    libc().close(this.#epoll);
-    this.#onClose(this);
+    if (this.#isWoken) this.#endWakeup();
+    this.#onIdle(this);
   }
 }
 
-function isIdle(entry: Entry): boolean {
+function isUnused(entry: Entry): boolean {
   return entry.read === null && entry.write === null;
 }
 

@@ -21,20 +21,32 @@ import { startFfiGuard } from "./guard_ffi.ts";
 export interface Guard {
   /** Whether the process still runs, as far as that is known by now. */
   readonly alive: boolean;
-  /** The leader of a session, started so many clock ticks ago. */
-  announce(pid: number, age: number): void;
+  announce(leader: Announced): void;
   /** The session is over: its number may be anybody's. */
   standDown(pid: number): void;
   /** Ends the process without a harm to any group; resolves when it is gone. */
   close(): Promise<void>;
 }
 
+/** The leader of a session that is not over. */
+export interface Announced {
+  readonly pid: number;
+  /** When that was said first, by `performance.now()`. */
+  readonly at: number;
+  /** The last clock tick since boot at which it can have been born, if known. */
+  readonly bornBy: number | undefined;
+}
+
 /** One group's claim on the guard, from before its start to after its end. */
 export interface GuardHold {
   /** Whether a guard runs. Without one, the methods do nothing. */
   readonly guarded: boolean;
-  /** Tells the guard of the group, right after its leader was started. */
-  announce(pid: number): void;
+  /**
+   * Tells the guard of the group, right after its leader was started.
+   *
+   * @param bornBy The clock tick since boot by which that was, if known.
+   */
+  announce(pid: number, bornBy?: number): void;
   /**
    * The group is over, or was not started after all. If nothing else is
    * guarded, a guard that would be in the way of the sanitizers is ended, and
@@ -42,9 +54,6 @@ export interface GuardHold {
    */
   standDown(): Promise<void>;
 }
-
-/** Milliseconds of a clock tick in which procfs tells start times. */
-const TICK_MS = 10;
 
 /**
  * Makes sure that a guard runs, before a group is started: the other way round
@@ -74,8 +83,8 @@ class GuardKeeper {
   #guard: Guard | null = null;
   /** Claims that are not stood down, groups in the middle of a start included. */
   #holds = 0;
-  /** When the sessions that are not over were announced, by their leader. */
-  readonly #announced = new Map<number, number>();
+  /** By the leader's pid. */
+  readonly #announced = new Map<number, Announced>();
 
   constructor(start: () => Guard | null, options: { lasting: boolean }) {
     this.#start = start;
@@ -93,9 +102,9 @@ class GuardKeeper {
     let over = false;
     return {
       guarded,
-      announce: (leader) => {
+      announce: (leader, bornBy) => {
         pid = leader;
-        this.#announce(leader);
+        this.#announce({ pid, at: performance.now(), bornBy });
       },
       standDown: async () => {
         if (over) return;
@@ -112,16 +121,15 @@ class GuardKeeper {
     // Lets go of its end of the pipe, and there is nothing to wait for.
     void died?.close();
     this.#guard = this.#start();
-    const now = performance.now();
-    for (const [pid, time] of this.#announced) {
-      this.#guard?.announce(pid, Math.floor((now - time) / TICK_MS));
+    for (const leader of this.#announced.values()) {
+      this.#guard?.announce(leader);
     }
     return this.#guard !== null;
   }
 
-  #announce(pid: number): void {
-    this.#guard?.announce(pid, 0);
-    this.#announced.set(pid, performance.now());
+  #announce(leader: Announced): void {
+    this.#guard?.announce(leader);
+    this.#announced.set(leader.pid, leader);
     // If the guard turns out to be dead, a new one is told of all groups.
     this.#ensure();
   }

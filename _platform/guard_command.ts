@@ -2,10 +2,13 @@
 
 /** The guard by `Deno.Command`, which stays while there are groups. */
 
-import type { Guard } from "./guard.ts";
+import type { Announced, Guard } from "./guard.ts";
 import { type GuardCommand, guardCommand } from "./guard_programs.ts";
 
 const encoder = new TextEncoder();
+
+/** Milliseconds of a clock tick in which procfs tells start times. */
+const TICK_MS = 10;
 
 /** Starts a guard, or gives null where that is not possible. */
 export function startCommandGuard(): Guard | null {
@@ -60,7 +63,8 @@ class CommandGuard implements Guard {
     return this.#alive;
   }
 
-  announce(pid: number, age: number): void {
+  announce({ pid, at }: Announced): void {
+    const age = Math.floor((performance.now() - at) / TICK_MS);
     this.#send(`+ ${pid} ${age}\n`);
   }
 

@@ -4,9 +4,10 @@
 
 import { C } from "./constants.ts";
 import { Errno } from "./errno.ts";
-import type { Guard } from "./guard.ts";
+import type { Announced, Guard } from "./guard.ts";
 import { guardCommand } from "./guard_programs.ts";
 import { errno, libc } from "./libc.ts";
+import { bootTicks } from "./linux_birth.ts";
 import { reap } from "./linux_exit.ts";
 import { posixSpawn } from "./posix_spawn.ts";
 
@@ -14,6 +15,9 @@ const encoder = new TextEncoder();
 
 /** Bytes that a pipe takes whole or not at all, pipe(7). */
 const PIPE_BUF = 4096;
+
+/** So many bytes may wait in the pipe, which holds eight times as many. */
+const UNREAD_BYTES = 8192;
 
 /** Guards that have ended, or are about to, and are not reaped yet. */
 const ended = new Set<number>();
@@ -29,29 +33,46 @@ export function startFfiGuard(): Guard | null {
   reapEnded();
   const command = guardCommand();
   if (command === null) return null;
-  const ends = new Int32Array(2);
-  if (libc().pipe2(ends, C.O_CLOEXEC) === -1) return null;
-  const [read = -1, write = -1] = ends;
+  const lines = new Int32Array(2);
+  const end = new Int32Array(2);
+  if (libc().pipe2(lines, C.O_CLOEXEC) === -1) return null;
+  if (libc().pipe2(end, C.O_CLOEXEC) === -1) {
+    closeAll(lines);
+    return null;
+  }
   const { pid } = posixSpawn({
     path: command.sh,
-    argv: ["sh", ...command.args],
+    argv: ["sh", ...command.args, "quiet"],
     // Above all without the mark of an outer group, whose sweep would kill it.
     env: [],
     cwd: "/",
     actions: [
-      { fd: 0, from: read },
+      { fd: 0, from: lines[0]! },
       { fd: 1, open: "/dev/null", flags: C.O_WRONLY },
       { fd: 2, open: "/dev/null", flags: C.O_WRONLY },
+      { fd: 3, from: end[0]! },
     ],
     newSession: true,
     resetSignals: "all",
   });
-  libc().close(read);
   if (pid === 0) {
-    libc().close(write);
+    closeAll([...lines, ...end]);
     return null;
   }
-  return new FfiGuard(pid, write);
+  closeAll([lines[0]!, end[0]!]);
+  return new FfiGuard(pid, { lines: lines[1]!, end: end[1]! });
+}
+
+function closeAll(fds: Iterable<number>): void {
+  for (const fd of fds) libc().close(fd);
+}
+
+/** Write ends of the pipes to a guard. */
+interface Pipes {
+  /** Takes what is to be known, which nobody reads before there is a reason. */
+  readonly lines: number;
+  /** Ends with this process, and wakes the guard up. */
+  readonly end: number;
 }
 
 /**
@@ -62,27 +83,30 @@ export function startFfiGuard(): Guard | null {
 class FfiGuard implements Guard {
   /** Null once it is reaped, when the number may be any other child's. */
   #pid: number | null;
-  /** Write end of the pipe; null once the guard is dead or closed. */
-  #fd: number | null;
+  /** Null once the guard is dead or closed. */
+  #pipes: Pipes | null;
   /** What the pipe had no room for. */
   #backlog = "";
+  /** What the guard was not asked to read yet. */
+  #unreadBytes = 0;
 
-  constructor(pid: number, fd: number) {
+  constructor(pid: number, pipes: Pipes) {
     this.#pid = pid;
-    this.#fd = fd;
+    this.#pipes = pipes;
     // A guard that is stopped must not stop the event loop.
-    libc().fcntl(fd, C.F_SETFL, C.O_NONBLOCK);
+    libc().fcntl(pipes.lines, C.F_SETFL, C.O_NONBLOCK);
+    libc().fcntl(pipes.end, C.F_SETFL, C.O_NONBLOCK);
     // With the isolate the groups end, though the process may go on: with
     // --watch it runs the next version, with `deno test` the next module.
     globalThis.addEventListener("unload", this.#onUnload);
   }
 
   get alive(): boolean {
-    return this.#fd !== null;
+    return this.#pipes !== null;
   }
 
-  announce(pid: number, age: number): void {
-    this.#send(`+ ${pid} ${age}\n`);
+  announce({ pid, bornBy = bootTicks() }: Announced): void {
+    this.#send(`@ ${pid} ${bornBy}\n`);
   }
 
   standDown(pid: number): void {
@@ -90,17 +114,17 @@ class FfiGuard implements Guard {
   }
 
   close(): Promise<void> {
-    this.#send("q\n");
+    this.#wake("q\n");
     this.#letGo();
     this.#reap();
     return Promise.resolve();
   }
 
-  /** Closes the pipe, which the guard takes for this process's death. */
+  /** Closes the pipes, which the guard takes for this process's death. */
   #letGo = (): void => {
-    if (this.#fd === null) return;
-    libc().close(this.#fd);
-    this.#fd = null;
+    if (this.#pipes === null) return;
+    closeAll([this.#pipes.lines, this.#pipes.end]);
+    this.#pipes = null;
     this.#backlog = "";
     globalThis.removeEventListener("unload", this.#onUnload);
   };
@@ -109,7 +133,7 @@ class FfiGuard implements Guard {
     try {
       this.#letGo();
     } catch {
-      // The permission was revoked: the end of the process closes the pipe.
+      // The permission was revoked: the end of the process closes the pipes.
     }
   };
 
@@ -120,9 +144,15 @@ class FfiGuard implements Guard {
    */
   #send(line: string): void {
     this.#backlog += line;
-    while (this.#fd !== null && this.#backlog !== "") {
+    this.#unreadBytes += line.length;
+    if (this.#unreadBytes > UNREAD_BYTES) {
+      this.#unreadBytes = 0;
+      this.#backlog += "=\n";
+      this.#wake("=\n");
+    }
+    while (this.#pipes !== null && this.#backlog !== "") {
       const bytes = encoder.encode(this.#backlog.slice(0, PIPE_BUF));
-      const count = libc().write(this.#fd, bytes, bytes.length);
+      const count = libc().write(this.#pipes.lines, bytes, bytes.length);
       if (count > 0) this.#backlog = this.#backlog.slice(count);
       else if (errno() === Errno.EAGAIN) return;
       // Nobody has the other end any more, so the guard is dead.
@@ -131,6 +161,13 @@ class FfiGuard implements Guard {
         this.#reap();
       }
     }
+  }
+
+  /** A guard that does not read, or is dead, shows that in other ways. */
+  #wake(line: string): void {
+    if (this.#pipes === null) return;
+    const bytes = encoder.encode(line);
+    libc().write(this.#pipes.end, bytes, bytes.length);
   }
 
   #reap(): void {

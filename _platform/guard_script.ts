@@ -14,11 +14,17 @@
  * holds lines:
  *
  * - `+ PID AGE`: the session that PID leads was started AGE ticks ago,
+ * - `@ PID TICK`: it was started by that tick since boot,
  * - `- PID`: it is over, and its number may be anybody's,
  * - `q`: nothing is left to be guarded.
  *
  * A tick is 1/100 second of the clock by which procfs tells start times. The
  * end of the input means that the parent is dead.
+ *
+ * If `$4` is not empty, descriptor 3 is what ends with the parent, and standard
+ * input is left alone until then, so that no line wakes this program up. A line
+ * `=` there asks to read on up to a line `=`, before the pipe is full; `q` is
+ * said there.
  *
  * What a shell evaluates here are numbers only, taken from a path of procfs or
  * matched by a regular expression that admits nothing else: the names of
@@ -32,9 +38,10 @@
  */
 const PREPARE = `
 trap '' HUP INT QUIT TERM TSTP TTIN TTOU PIPE
-exec 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+exec 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
+[ "$4" ] || exec 3<&-
 PATH=/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin
-mark=$1 grep=$2 sleep=$3
+mark=$1 grep=$2 sleep=$3 quiet=$4
 nl='
 '
 list= total=0 gone=0 round=0
@@ -75,7 +82,10 @@ fi
 const REGISTER = `
 announce() {
   [ "$proc" ] && now
-  eval "S_$1=$((\${t:-0} + lag - \${2:-0}))" 'listed=\${L_'"$1-}"
+  register "$1" $((\${t:-0} + lag - \${2:-0}))
+}
+register() {
+  eval "S_$1=$2" 'listed=\${L_'"$1-}"
   [ "$listed" ] && return
   eval "L_$1=1"
   list="$list $1" total=$((total + 1))
@@ -291,14 +301,26 @@ finish_by_number() {
  * it, and half a number would be a stranger's.
  */
 const MAIN = `
-while read -r op pid age; do
-  case $pid$age in *[!0-9]*) continue ;; esac
+listen() {
+  while read -r op pid tick; do
+    case $pid$tick in *[!0-9]*) continue ;; esac
+    case $op in
+    +) [ "$pid" -gt 1 ] && announce "$pid" "$tick" ;;
+    @) [ "$pid" -gt 1 ] && register "$pid" "$tick" ;;
+    -) forget "$pid" ;;
+    =) [ "$quiet" ] && return ;;
+    q) exit 0 ;;
+    esac
+  done
+}
+while [ "$quiet" ] && read -r op <&3; do
   case $op in
-  +) [ "$pid" -gt 1 ] && announce "$pid" "$age" ;;
-  -) forget "$pid" ;;
+  =) listen ;;
   q) exit 0 ;;
   esac
 done
+quiet=
+listen
 if [ "$proc" ]; then probe; finish; else finish_by_number; fi
 `;
 

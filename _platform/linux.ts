@@ -8,7 +8,7 @@
 
 import { type GuardHold, holdGuard } from "./guard.ts";
 import { libc, libcAvailable } from "./libc.ts";
-import { bootTicks } from "./linux_exit.ts";
+import { bootTicks, knowBirth } from "./linux_birth.ts";
 import { LinuxLeader } from "./linux_leader.ts";
 import { spawnChild, type SpawnedChild } from "./linux_spawn.ts";
 import { ended } from "./linux_wait.ts";
@@ -59,23 +59,28 @@ function spawn(request: SpawnRequest): Leader {
   // died in between.
   const guard = request.outlive ? null : holdGuard("linux");
   const from = bootTicks();
-  const child = spawnGuarded(request, guard);
+  const child = spawnOrStandDown(request, guard);
+  const to = bootTicks();
+  guard?.announce(child.pid, to);
+  const born = knowBirth(child.pid, { from, to });
+  // In a sandbox procfs may go by another clock.
+  if (born.to !== to && born.to !== Infinity) {
+    guard?.announce(child.pid, born.to);
+  }
   return new LinuxLeader(child, {
     group: request.group,
     guard,
     reactor: request.terminal?.reactor ?? new ReactorGroup(),
-    born: { from, to: bootTicks() },
+    born,
   });
 }
 
-function spawnGuarded(
+function spawnOrStandDown(
   request: SpawnRequest,
   guard: GuardHold | null,
 ): SpawnedChild {
   try {
-    const child = spawnChild(request);
-    guard?.announce(child.pid);
-    return child;
+    return spawnChild(request);
   } catch (error) {
     guard?.standDown();
     throw error;

@@ -4,9 +4,6 @@ import { C, SIZEOF } from "./constants.ts";
 import { libc } from "./libc.ts";
 import { signalName } from "./signals.ts";
 
-/** Clock ticks in which procfs tells start times, per second. */
-const TICKS_PER_SECOND = 100;
-
 /** Offsets in `siginfo_t` on 64-bit Linux. */
 const SI_CODE = 8;
 const SI_PID = 16;
@@ -30,14 +27,4 @@ export function reap(pid: number): Deno.CommandStatus | null {
   }
   const signal = signalName(status) ?? null;
   return { success: false, code: 128 + status, signal };
-}
-
-const time = new BigInt64Array(2);
-
-/** The time since boot in clock ticks, as start times are told. */
-export function bootTicks(): number {
-  libc().clock_gettime(C.CLOCK_BOOTTIME, time);
-  const [seconds, nanoseconds] = [Number(time[0]), Number(time[1])];
-  return seconds * TICKS_PER_SECOND +
-    Math.floor(nanoseconds * TICKS_PER_SECOND / 1e9);
 }

@@ -2,7 +2,8 @@
 
 import type { GuardHold } from "./guard.ts";
 import { libc } from "./libc.ts";
-import { bootTicks, reap } from "./linux_exit.ts";
+import { bootTicks, type Span } from "./linux_birth.ts";
+import { reap } from "./linux_exit.ts";
 import type { SpawnedChild } from "./linux_spawn.ts";
 import { openChildPidfd, signalNumbered, signalPidfdGroup } from "./pidfd.ts";
 import type {
@@ -11,7 +12,7 @@ import type {
   SignalResult,
   Snapshot,
 } from "./platform.ts";
-import { lookAtGroup, readProcess } from "./procfs.ts";
+import { lookAtGroup } from "./procfs.ts";
 import { leaderReactors } from "./linux_wait.ts";
 import type { ReactorGroup, Watch } from "./reactor.ts";
 import { signalNumber } from "./signals.ts";
@@ -24,12 +25,6 @@ import {
 
 /** How often a child is looked at where nothing tells of its end. */
 const POLL_MS = 20;
-
-/** Clock ticks since boot, the first and the last that something may be at. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
 
 /** A leader that this process has started and reaps itself. */
 export class LinuxLeader implements Leader {
@@ -70,7 +65,7 @@ export class LinuxLeader implements Leader {
     this.#reactor = options.reactor;
     // The child is not reaped yet, so the number is its own.
     this.#pidfd = openChildPidfd(this.pid);
-    this.#born = knowBirth(this.pid, options.born);
+    this.#born = options.born;
     this.startTime = this.#born.from;
     const { stdin, stdout, stderr } = child.pipes;
     this.stdin = this.#writable(stdin);
@@ -203,31 +198,5 @@ export class LinuxLeader implements Leader {
   #writable(fd: number | null): Leader["stdin"] {
     if (fd === null) return null;
     return fdWritableStream(new FdWriter(fd, { group: this.#reactor }));
-  }
-}
-
-/** Undefined before the first group, false where each birth is looked up. */
-let clocksAgree: boolean | undefined;
-
-/**
- * When a child was born, in procfs's time. Right after a start procfs makes its
- * reader wait until the program is loaded, several times as long as the start
- * itself takes, so the clock before and after is taken instead. The first child
- * shows whether procfs goes by that clock: in a sandbox it may not.
- */
-function knowBirth(pid: number, born: Span): Span {
-  if (clocksAgree) return born;
-  const startTime = readStartTime(pid);
-  if (startTime === null) return { from: 0, to: Infinity };
-  clocksAgree ??= born.from <= startTime && startTime <= born.to;
-  return { from: startTime, to: startTime };
-}
-
-function readStartTime(pid: number): number | null {
-  try {
-    return readProcess(pid)?.startTime ?? null;
-  } catch {
-    // With too many files open the child runs all the same.
-    return null;
   }
 }

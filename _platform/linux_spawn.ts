@@ -102,15 +102,19 @@ function prepare(request: SpawnRequest): Program {
   ]);
   const isWhole = !request.clearEnv &&
     !replaced.some((name) => values.has(name));
-  const own = { ...env, ...markEnv(request.group, request.outlive) };
+  const marks = markEnv(request.group, request.outlive);
   return {
     path,
     cwd: request.cwd === undefined ? undefined : cwd,
     inherited: isWhole
       ? addresses
       : addresses.filter((_, i) => isPassedOn(names[i]!)),
-    env: Object.entries(own).map(([name, value]) => `${name}=${value}`),
+    env: [...entries(env), ...entries(marks)],
   };
+}
+
+function entries(env: Record<string, string>): string[] {
+  return Object.entries(env).map(([name, value]) => `${name}=${value}`);
 }
 
 /**

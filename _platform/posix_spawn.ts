@@ -62,12 +62,14 @@ export function posixSpawn(plan: SpawnPlan): SpawnResult {
   const c = libc();
   const actions = actionsFor(c, plan);
   if (typeof actions === "number") return { pid: 0, errno: actions };
-  const pid = new Int32Array(1);
   const { path, argv, envp } = layOut(plan);
   const attributes = attributesFor(c, plan);
-  const errno = c.posix_spawn(pid, path, actions, attributes, argv, envp);
-  return errno === 0 ? { pid: pid[0]!, errno } : { pid: 0, errno };
+  const errno = c.posix_spawn(PID, path, actions, attributes, argv, envp);
+  return errno === 0 ? { pid: PID[0]!, errno } : { pid: 0, errno };
 }
+
+/** Where the pid of a child is put, for one call at a time. */
+const PID = new Int32Array(1);
 
 /** One for each kind of child: it holds no memory of the C library's. */
 const attributes = new Map<string, Uint8Array<ArrayBuffer>>();
@@ -114,9 +116,20 @@ const actions = new Map<string, Uint8Array<ArrayBuffer>>();
 
 const MAX_KEPT_ACTIONS = 16;
 
+/** Tells the actions of two plans apart: no path holds a NUL. */
+function keyOf({ cwd, actions = [] }: SpawnPlan): string {
+  let key = cwd ?? "\0";
+  for (const action of actions) {
+    key += "open" in action
+      ? `\0${action.fd}=${action.open}\0${action.flags}`
+      : `\0${action.fd}<${action.from}`;
+  }
+  return key;
+}
+
 /** The file actions of a plan, or the error number of what failed. */
 function actionsFor(c: Libc, plan: SpawnPlan): BufferSource | number {
-  const key = JSON.stringify([plan.cwd, plan.actions]);
+  const key = keyOf(plan);
   const kept = actions.get(key);
   if (kept !== undefined) return kept;
   if (actions.size >= MAX_KEPT_ACTIONS) {

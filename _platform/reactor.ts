@@ -27,7 +27,10 @@ const MAX_INSTANCES = 4;
 /** How often a descriptor is looked at where there is none left to wait with. */
 const POLL_MS = 20;
 
-/** Instances that watch something or whose last wait has not returned yet. */
+/**
+ * All instances, the one that was taken last at the end. An idle one is kept
+ * for the next group, since opening and closing one takes a good part of a start.
+ */
 const instances: EpollInstance[] = [];
 
 /**
@@ -92,22 +95,49 @@ export class ReactorGroup implements WatchGroup {
 }
 
 /**
- * An idle instance, or else one that is about to end, or else the newest. Null
- * if there is none and no descriptor for one.
+ * An idle instance, or else a new one, or else one that is about to be idle, or
+ * else the one taken last. Null if there is none and no descriptor for one.
  */
 function takeInstance(): EpollInstance | null {
-  if (instances.length < MAX_INSTANCES) {
-    try {
-      const instance = new EpollInstance(removeInstance);
-      instances.push(instance);
-      return instance;
-    } catch (error) {
-      if (!isExhausted(error)) throw error;
-    }
-  }
+  const instance = instances.find(({ isIdle }) => isIdle) ?? openInstance() ??
+    instances.find(({ isEmpty }) => isEmpty) ?? instances.at(-1);
+  if (instance === undefined) return null;
   // What a test shares with another one is more likely to be old than new.
-  return instances.find((instance) => instance.isEmpty) ??
-    instances.at(-1) ?? null;
+  if (instance !== instances.at(-1)) {
+    instances.splice(instances.indexOf(instance), 1);
+    instances.push(instance);
+  }
+  return instance;
+}
+
+function openInstance(): EpollInstance | null {
+  if (instances.length === MAX_INSTANCES) return null;
+  try {
+    const instance = new EpollInstance(onIdle);
+    instances.push(instance);
+    globalThis.addEventListener("unload", closeAll);
+    return instance;
+  } catch (error) {
+    if (!isExhausted(error)) throw error;
+    return null;
+  }
+}
+
+/** A Worker can be terminated without a word, and would leave it open. */
+function onIdle(instance: EpollInstance): void {
+  const index = instances.indexOf(instance);
+  if (index < 0 || !("WorkerGlobalScope" in globalThis)) return;
+  instances.splice(index, 1);
+  instance.close();
+}
+
+/** With `deno test` the process goes on when this isolate ends. */
+function closeAll(): void {
+  try {
+    instances.forEach((instance) => instance.close());
+  } catch {
+    // The permission was revoked: they stay open until the process ends.
+  }
 }
 
 /** Looks now and then, where there is no descriptor left to wait with. */
@@ -150,8 +180,4 @@ class PolledWatch implements Watch {
     poll[1] = this.#direction === "read" ? C.POLLIN : C.POLLOUT;
     return libc().poll(poll, 1, 0) !== 0;
   }
-}
-
-function removeInstance(instance: EpollInstance): void {
-  instances.splice(instances.indexOf(instance), 1);
 }

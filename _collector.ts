@@ -45,7 +45,9 @@ export class Collector {
   /** Stops reading and keeps what was read. */
   async cancel(): Promise<void> {
     this.#cancelled = true;
-    await this.#reader.cancel();
+    await this.#reader.cancel().catch(() => {
+      // The stream had failed before; what came before that counts.
+    });
     await this.done;
   }
 

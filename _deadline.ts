@@ -7,6 +7,7 @@ import { DeadlineExceededError, OutputLimitError } from "./_errors.ts";
 import type { GroupHandle } from "./_group.ts";
 import { prepareInput } from "./_input.ts";
 import {
+  checkAbortSignal,
   checkBytes,
   checkMs,
   DEFAULT_GRACE_MS,
@@ -40,10 +41,11 @@ export async function runGroup(
 ): Promise<GroupOutput> {
   const startedAt = performance.now();
   const settings = stopSettings(options, group.settings);
+  const signal = checkAbortSignal(options.signal);
   const drainMs = checkMs("drainMs", options.drainMs ?? DEFAULT_DRAIN_MS);
   const maxBytes = checkBytes("maxOutputBytes", options.maxOutputBytes);
   const writeInput = prepareInput(group.leader.stdin, options.input);
-  const race = new Race(options.signal);
+  const race = new Race(signal);
   const reader = group.read();
   reader.limit(maxBytes, () => race.end({ kind: "excess" }));
   const writing = writeInput(race.over);
@@ -102,7 +104,7 @@ export async function runTask<T>(
 ): Promise<T> {
   const startedAt = performance.now();
   const graceMs = checkMs("graceMs", options.graceMs ?? DEFAULT_GRACE_MS);
-  options.signal?.throwIfAborted();
+  checkAbortSignal(options.signal)?.throwIfAborted();
   const controller = new AbortController();
   const race = new Race(options.signal);
   const settled = Promise.try(task, controller.signal);

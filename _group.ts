@@ -6,7 +6,6 @@
  */
 
 import { findHousehold } from "./_contain.ts";
-import { platformFor } from "./_platform/mod.ts";
 import type {
   Leader,
   Platform,
@@ -15,20 +14,18 @@ import type {
   SignalResult,
   Snapshot,
 } from "./_platform/platform.ts";
-import { signalGroupNumber } from "./_platform/portable.ts";
-import { checkSignal } from "./_platform/signals.ts";
 import { isLive } from "./_platform/stat.ts";
 import { OutputReader } from "./_output.ts";
 import { Looks, overlooked, unlisted } from "./_looks.ts";
 import {
   type EscapeePolicy,
-  isGone,
   stop,
   StopPlan,
   type StopReport,
   type StopResult,
-  type Target,
 } from "./_stop.ts";
+import type { Target } from "./_target.ts";
+import { isGone } from "./_wait.ts";
 
 /** How a group is stopped. */
 export interface StopSettings {
@@ -38,25 +35,6 @@ export interface StopSettings {
   /** Whether it runs in a PID namespace, which nobody leaves. */
   contain?: boolean;
 }
-
-/** What stands behind each public group, so that no public type shows it. */
-const handles = new WeakMap<object, GroupHandle>();
-
-/** Makes an object one that all functions take as a group. */
-export function registerGroup(group: object, handle: GroupHandle): void {
-  handles.set(group, handle);
-}
-
-/** What stands behind a public group; undefined for any other object. */
-export function handleOf(group: object): GroupHandle | undefined {
-  return handles.get(group);
-}
-
-/**
- * Highest value of pid_t. The system is given its 32 low bits, so that 2 ** 40
- * would be 0, which is the caller's own group, and 2 ** 32 + 1 everybody.
- */
-const MAX_PID = 2 ** 31 - 1;
 
 /** Time for the init of a namespace to end, in milliseconds. */
 const LOOK_AGAIN_MS = 50;
@@ -94,7 +72,8 @@ export class GroupHandle implements Target {
   #settling: Promise<void> | null = null;
   #stopping: { plan: StopPlan; result: Promise<StopResult> } | null = null;
   #reader: OutputReader | null = null;
-  #removeAbortListener: () => void = () => {};
+  /** Null where there is none. */
+  #removeAbortListener: (() => void) | null = null;
 
   constructor(
     init: {
@@ -194,7 +173,7 @@ export class GroupHandle implements Target {
 
   setGone(): void {
     this.#gone = true;
-    this.#removeAbortListener();
+    this.#stopListening();
   }
 
   settle(): Promise<void> {
@@ -240,13 +219,12 @@ export class GroupHandle implements Target {
   /** Closes the pipes that nobody uses, so that nothing stays open. */
   async closeStreams(): Promise<void> {
     const { stdin, stdout, stderr } = this.leader;
-    if (stdin && !stdin.locked) {
-      await stdin.abort().catch(() => {
-        // It was closed or broken before, which is all that is wanted.
-      });
-    }
+    const ignore = () => {
+      // It was closed or broken before, which is all that is wanted.
+    };
+    if (stdin && !stdin.locked) await stdin.abort().catch(ignore);
     for (const stream of [stdout, stderr]) {
-      if (stream && !stream.locked) await stream.cancel();
+      if (stream && !stream.locked) await stream.cancel().catch(ignore);
     }
   }
 
@@ -306,8 +284,8 @@ export class GroupHandle implements Target {
     try {
       if (!this.platform.holdsIdentity) {
         if (!this.#stopping) await this.#settleIfGone();
-      } else if (this.signal(0) === "gone") {
-        this.#removeAbortListener();
+      } else if (this.#removeAbortListener && !this.#stopping) {
+        if (await this.#isSeenEmpty()) this.#stopListening();
       }
     } catch {
       // A status never rejects; stopping and waiting report what is wrong.
@@ -315,13 +293,20 @@ export class GroupHandle implements Target {
     return status;
   }
 
+  /** Whether nobody is there, in whatever group of the session. */
+  async #isSeenEmpty(): Promise<boolean> {
+    if (this.signal(0) !== "gone") return false;
+    const snapshot = await this.platform.scan(this.query);
+    return !snapshot.failed && this.members(snapshot).length === 0;
+  }
+
   /** Lets everything go if the leader was the last, without a signal. */
   async #settleIfGone(): Promise<void> {
     const looks = new Looks(this);
     for (let empty = 0;;) {
-      const snapshot = await this.platform.scan(this.query);
+      const { snapshot, members } = await looks.look(() => this.query);
       if (snapshot.failed || this.members(snapshot).length > 0) return;
-      empty = looks.members(snapshot).length === 0 ? empty + 1 : 0;
+      empty = members.length === 0 ? empty + 1 : 0;
       if (!isGone(this, empty, snapshot)) continue;
       this.setGone();
       if (this.escapees(snapshot).length === 0) await this.settle();
@@ -339,104 +324,11 @@ export class GroupHandle implements Target {
     this.#removeAbortListener = () =>
       signal.removeEventListener("abort", onAbort);
   }
-}
 
-/** A process group that the caller knows by its number alone. */
-export class NumberTarget implements Target {
-  readonly platform: Platform = platformFor();
-  readonly pgid: number;
-  readonly guarded = false;
-  readonly certain = true;
-  readonly exited = undefined;
-  readonly query: ScanQuery = { marks: false, since: 0 };
-  #gone = false;
-
-  constructor(pgid: number) {
-    this.pgid = checkPgid(pgid, this.platform);
+  #stopListening(): void {
+    this.#removeAbortListener?.();
+    this.#removeAbortListener = null;
   }
-
-  get gone(): boolean {
-    return this.#gone;
-  }
-
-  signal(signal: Deno.Signal | number): SignalResult {
-    if (this.#gone) return "gone";
-    const result = signalGroupNumber(this.pgid, signal);
-    if (result === "gone") this.#gone = true;
-    return result;
-  }
-
-  members(snapshot: Snapshot): ProcessInfo[] {
-    if (this.#gone) return [];
-    if (snapshot.members === "signal0") return unlisted(this);
-    const members = snapshot.processes.filter((process) =>
-      process.pgid === this.pgid && isLive(process)
-    );
-    return members.length > 0 ? members : overlooked(this, snapshot);
-  }
-
-  dead(snapshot: Snapshot): ProcessInfo[] {
-    return snapshot.processes.filter((process) =>
-      process.pgid === this.pgid && !isLive(process)
-    );
-  }
-
-  escapees(): ProcessInfo[] {
-    return [];
-  }
-
-  setGone(): void {
-    this.#gone = true;
-  }
-
-  settle(): Promise<void> {
-    this.setGone();
-    return Promise.resolve();
-  }
-}
-
-/** The internal side of what a public function was given. */
-export function targetOf(target: object | number): GroupHandle | NumberTarget {
-  const known = typeof target === "object" && target !== null
-    ? handles.get(target)
-    : undefined;
-  return known ?? new NumberTarget(target as number);
-}
-
-/** One signal to the process group; false if it is gone. */
-export function signalOrThrow(
-  target: Target,
-  signal: Deno.Signal | number,
-): boolean {
-  const result = target.signal(checkSignal(signal));
-  if (result === "denied") {
-    throw new Deno.errors.PermissionDenied(
-      `Cannot signal process group ${target.pgid}: Operation not permitted`,
-    );
-  }
-  return result === "sent";
-}
-
-/** Throws unless the value can be the id of somebody else's process group. */
-function checkPgid(pgid: unknown, platform: Platform): number {
-  if (typeof pgid !== "number") {
-    throw new TypeError(
-      `Cannot use target as process group: current value is ${
-        Deno.inspect(pgid)
-      }, neither a group nor a number`,
-    );
-  }
-  if (!Number.isInteger(pgid) || pgid <= 1 || pgid > MAX_PID) {
-    throw new RangeError(
-      `Cannot use pgid as process group: current value is ${pgid}, not an integer from 2 to ${MAX_PID}`,
-    );
-  }
-  if (pgid === platform.ownGroup() || pgid === Deno.pid) {
-    throw new RangeError(
-      `Cannot use pgid as process group: current value is ${pgid}, the caller's own group`,
-    );
-  }
-  return pgid;
 }
 
 /** This process and all that it descends from, as far as the snapshot shows. */

@@ -52,8 +52,9 @@ export function prepareSpawn(
     contain: options.contain ?? false,
   };
   const settings = stopSettings(options);
-  options.signal?.throwIfAborted();
-  return { request, settings, signal: options.signal };
+  const signal = checkAbortSignal(options.signal);
+  signal?.throwIfAborted();
+  return { request, settings, signal };
 }
 
 /** Checks how to stop; what is left out is the target's own, or the default. */
@@ -90,33 +91,44 @@ export function stopSettings(
 
 /** Gives a finite time of at least 0 back, else throws. */
 export function checkMs(name: string, value: unknown): number {
-  if (typeof value !== "number") {
-    throw new TypeError(
-      `Cannot use ${name} as milliseconds: current value is ${
-        Deno.inspect(value)
-      }, not a number`,
-    );
-  }
-  if (!(value >= 0 && value < Infinity)) {
-    throw new RangeError(
-      `Cannot use ${name} as milliseconds: current value is ${value}, not finite and at least 0`,
-    );
-  }
-  return value;
+  const ms = checkAtLeast0(name, "milliseconds", value);
+  if (ms < Infinity) return ms;
+  throw new RangeError(
+    `Cannot use ${name} as milliseconds: current value is ${ms}, not finite`,
+  );
+}
+
+/** Gives a time limit of at least 0, or Infinity for none, back, else throws. */
+export function checkLimit(ms: unknown): number {
+  return checkAtLeast0("ms", "milliseconds", ms);
 }
 
 /** Gives a number of bytes of at least 0, or Infinity, back, else throws. */
 export function checkBytes(name: string, value: unknown = Infinity): number {
+  return checkAtLeast0(name, "bytes", value);
+}
+
+/** Gives a signal to abort with back, or undefined, else throws. */
+export function checkAbortSignal(signal: unknown): AbortSignal | undefined {
+  if (signal === undefined || signal instanceof AbortSignal) return signal;
+  throw new TypeError(
+    `Cannot use signal: current value is ${
+      Deno.inspect(signal)
+    }, not an AbortSignal`,
+  );
+}
+
+function checkAtLeast0(name: string, unit: string, value: unknown): number {
   if (typeof value !== "number") {
     throw new TypeError(
-      `Cannot use ${name} as bytes: current value is ${
+      `Cannot use ${name} as ${unit}: current value is ${
         Deno.inspect(value)
       }, not a number`,
     );
   }
   if (!(value >= 0)) {
     throw new RangeError(
-      `Cannot use ${name} as bytes: current value is ${value}, not at least 0`,
+      `Cannot use ${name} as ${unit}: current value is ${value}, not at least 0`,
     );
   }
   return value;

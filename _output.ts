@@ -77,17 +77,16 @@ export class OutputReader {
     status: Deno.CommandStatus,
     more: T,
   ): Deno.CommandOutput & T {
-    const [stdout, stderr] = [this.#stdout, this.#stderr];
-    const output: Deno.CommandOutput = {
-      ...status,
-      get stdout() {
-        return collected("stdout", stdout);
-      },
-      get stderr() {
-        return collected("stderr", stderr);
-      },
-    };
-    return Object.assign(output, more);
+    const streams = { stdout: this.#stdout, stderr: this.#stderr };
+    const output = { ...status, ...more };
+    for (const [name, collector] of Object.entries(streams)) {
+      Object.defineProperty(output, name, {
+        get: () => collected(name, collector),
+        // What throws must not be met by whoever prints or serializes all.
+        enumerable: collector !== null,
+      });
+    }
+    return output as Deno.CommandOutput & T;
   }
 
   #all(): Collector[] {

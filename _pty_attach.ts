@@ -8,6 +8,7 @@ import {
   saveModes,
   terminalSize,
 } from "./_platform/pty_device.ts";
+import { checkAbortSignal } from "./_options.ts";
 import { DetachKeys } from "./_pty_detach.ts";
 import { PtySession } from "./_pty_session.ts";
 import type { AttachPtyOptions, Pty, PtySize } from "./pty.ts";
@@ -37,7 +38,7 @@ export async function attach(
     );
   }
   const keys = new DetachKeys(options.detachKeys ?? "");
-  options.signal?.throwIfAborted();
+  checkAbortSignal(options.signal)?.throwIfAborted();
   return await new Attachment(pty, keys, options).run();
 }
 
@@ -160,8 +161,8 @@ class Attachment {
       });
     };
     const onEnd = () => {
-      this.#pty.sendEof().catch(() => {
-        // In raw mode there is no end of file, and at its end nobody to read it.
+      this.#end().catch(() => {
+        // The program has ended; what it printed is still to come.
       });
     };
     stdin.on("data", onData);
@@ -174,6 +175,11 @@ class Attachment {
       stdin.off("error", onEnd);
       stdin.pause();
     });
+  }
+
+  async #end(): Promise<void> {
+    await this.#pty.writeRaw(this.#keys.end());
+    await this.#pty.endInput(this.#over.signal);
   }
 
   async #type(chunk: Uint8Array): Promise<void> {

@@ -26,6 +26,13 @@ export class DetachKeys {
     return { bytes: Uint8Array.from(bytes), isComplete: false };
   }
 
+  /** Gives what is held back when nothing more comes. */
+  end(): Uint8Array {
+    const held = this.#sequence.slice(0, this.#matched);
+    this.#matched = 0;
+    return held;
+  }
+
   /** Holds the byte back, or hands on what cannot be the start any more. */
   #take(byte: number, out: number[]): void {
     const held = [...this.#sequence.subarray(0, this.#matched), byte];

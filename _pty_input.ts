@@ -2,19 +2,23 @@
 
 /** The writing side of a terminal: what is typed, one write after another. */
 
+import { pause } from "./_pty_clock.ts";
 import type { PtyPort, TerminalModes } from "./_platform/pty_device.ts";
 
 /**
  * Longest line, without its end, that a terminal in line mode hands over whole,
  * in bytes; termios(3), "Canonical and noncanonical mode".
  */
-export const MAX_LINE_BYTES = 4095;
+const MAX_LINE_BYTES = 4095;
 
 /** What a write does with a line that a terminal in line mode would cut. */
 export type LongLines = "reject" | "split";
 
-/** How long a check for echo waits before the next one, in milliseconds. */
-export const ECHO_POLL_MS = 10;
+/** How often it is looked whether the program has read all, in milliseconds. */
+const END_POLL_MS = 50;
+
+/** What a key press types that means an end of file in raw mode. */
+const CONTROL_D = Uint8Array.of(4);
 
 /** Writes to the master in order. */
 export class PtyInput {
@@ -74,7 +78,7 @@ export class PtyInput {
       const modes = this.#port.modes();
       if (!modes?.canonical || modes.eof === undefined) {
         throw new TypeError(
-          "Cannot send an end of file: the terminal is in raw mode",
+          'Cannot send an end of file: the terminal is in raw mode, where write("\\x04") types Ctrl-D',
         );
       }
       // In the middle of a line the first one only hands over what was typed.
@@ -82,6 +86,24 @@ export class PtyInput {
       this.#lineBytes = 0;
       await this.#type(new Uint8Array(count).fill(modes.eof));
     });
+  }
+
+  /**
+   * Types an end of file once the program has read all, and again whenever it
+   * has changed the mode since: a shell takes Ctrl-D in raw mode at its prompt,
+   * and one that was typed while a command ran in line mode was the command's.
+   */
+  async endInput(signal: AbortSignal): Promise<void> {
+    let typed: boolean | undefined;
+    while (!this.#hasEnded && !signal.aborted) {
+      const isCanonical = this.#port.modes()?.canonical;
+      if (isCanonical !== typed && this.#port.unreadBytes() === 0) {
+        if (isCanonical) await this.sendEof();
+        else await this.writeRaw(CONTROL_D);
+        typed = isCanonical;
+      }
+      await pause(END_POLL_MS, signal);
+    }
   }
 
   /** Nobody will read any more: writes that wait reject, and so do later ones. */

@@ -2,11 +2,10 @@
 
 /** The search for patterns in text while it grows. */
 
+import type { PtyPattern } from "./pty.ts";
+
 /** UTF-16 units of earlier text on which a RegExp is tried again. */
 export const RESCAN_LENGTH = 8192;
-
-/** What {@linkcode Pty.waitFor} looks for. */
-export type PtyPattern = string | RegExp;
 
 /** What one pattern matched. */
 interface Match {

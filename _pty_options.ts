@@ -4,14 +4,35 @@
 
 import { checkMs } from "./_options.ts";
 import { DEFAULT_DRAIN_MS } from "./_output.ts";
+import { libcAvailable } from "./_platform/libc.ts";
 import type { TerminalSettings } from "./_pty_session.ts";
 import type { PtyPattern, PtySize, SpawnPtyOptions } from "./pty.ts";
 
 /** Largest number of columns or rows that a terminal can have. */
 const MAX_SIZE = 65_535;
 
+/** Throws unless this process may and can make a pseudo-terminal. */
+export function requireTerminals(): void {
+  if (Deno.build.os !== "linux") {
+    throw new Deno.errors.NotSupported(
+      `Cannot use a pseudo-terminal on ${Deno.build.os}: only Linux is supported`,
+    );
+  }
+  if (Deno.permissions.querySync({ name: "ffi" }).state !== "granted") {
+    throw new Deno.errors.NotCapable(
+      "Requires ffi access to use a pseudo-terminal, run again with the --allow-ffi flag",
+    );
+  }
+  if (!libcAvailable()) {
+    throw new Deno.errors.NotSupported(
+      "Cannot use a pseudo-terminal: glibc on x86_64 or aarch64 is needed",
+    );
+  }
+}
+
 /** Checks the options that only a terminal has. */
 export function terminalSettings(options: SpawnPtyOptions): TerminalSettings {
+  refuseUsers(options);
   const { columns = 80, rows = 24, echo = true, longLines = "reject" } =
     options;
   if (longLines !== "reject" && longLines !== "split") {
@@ -39,11 +60,6 @@ export function checkSize({ columns, rows }: PtySize): PtySize {
   };
 }
 
-/** Gives a time limit back, Infinity for none, else throws. */
-export function checkLimit(ms: unknown): number {
-  return ms === Infinity ? ms : checkMs("ms", ms);
-}
-
 /** Gives one or several patterns back as an array, else throws. */
 export function checkPatterns(
   pattern: PtyPattern | PtyPattern[],
@@ -53,6 +69,15 @@ export function checkPatterns(
   if (patterns.length > 0 || allowEnd) return patterns;
   throw new RangeError(
     "Cannot wait for no pattern: current value is an empty array, which needs 'allowEnd'",
+  );
+}
+
+/** The type leaves them out, but an object may have more than its type. */
+function refuseUsers(options: SpawnPtyOptions): void {
+  const { uid, gid } = options as Deno.CommandOptions;
+  if (uid === undefined && gid === undefined) return;
+  throw new TypeError(
+    "Cannot use uid and gid: a program on a terminal runs as the user of this process",
   );
 }
 

@@ -6,8 +6,9 @@
  */
 
 import { OutputBuffer } from "./_pty_buffer.ts";
-import { type Found, PatternSearch, type PtyPattern } from "./_pty_match.ts";
+import { type Found, PatternSearch } from "./_pty_match.ts";
 import { PtyReadableStream } from "./_pty_stream.ts";
+import type { PtyPattern } from "./pty.ts";
 import type { PtyPort } from "./_platform/pty_device.ts";
 
 /**
@@ -289,7 +290,9 @@ export class PtyOutput {
    * terminal is full would stop.
    */
   async #discard(): Promise<void> {
-    this.#throwAway();
+    this.#throwAway().catch(() => {
+      // What cannot be read need not be thrown away.
+    });
     // Until the program ends there is no end to wait for.
     if (this.#finishing) await this.#finishing;
   }

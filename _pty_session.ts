@@ -3,29 +3,39 @@
 /** A program on a terminal: what stands behind a public Pty. */
 
 import { SurvivorsError } from "./_errors.ts";
-import { GroupHandle, registerGroup, signalOrThrow } from "./_group.ts";
-import type { PreparedSpawn } from "./_options.ts";
+import { GroupHandle } from "./_group.ts";
+import {
+  checkAbortSignal,
+  checkLimit,
+  type PreparedSpawn,
+} from "./_options.ts";
 import { linux } from "./_platform/linux.ts";
 import type { Leader } from "./_platform/platform.ts";
 import type { PtyDevice } from "./_platform/pty_device.ts";
 import { spawnOnPty } from "./_platform/pty_linux.ts";
 import { Clock, pause } from "./_pty_clock.ts";
 import { PtyWaitError } from "./_pty_error.ts";
-import { ECHO_POLL_MS, type LongLines, PtyInput } from "./_pty_input.ts";
+import { type LongLines, PtyInput } from "./_pty_input.ts";
 import { type Consumed, PtyOutput } from "./_pty_output.ts";
 import { ptyWritableStream } from "./_pty_stream.ts";
 import { Transcript, type TranscriptTarget } from "./_pty_transcript.ts";
+import { registerGroup } from "./_registry.ts";
+import { signalOrThrow } from "./_target.ts";
 import type {
   Pty,
   PtyMatch,
   PtyPattern,
   PtySize,
+  PtyWaitNoEchoOptions,
   PtyWaitOptions,
 } from "./pty.ts";
-import { checkLimit, checkPatterns, checkSize } from "./_pty_options.ts";
+import { checkPatterns, checkSize } from "./_pty_options.ts";
 
 /** UTF-16 units of unconsumed output that an error carries. */
 const TAIL_LENGTH = 2048;
+
+/** How long a check for echo waits before the next one, in milliseconds. */
+const ECHO_POLL_MS = 10;
 
 /** How long after a SIGHUP a shell is woken, in milliseconds. */
 const WAKE_MS = 50;
@@ -140,6 +150,11 @@ export class PtySession implements Pty {
     return this.#input.sendEof();
   }
 
+  /** Types an end of file in any mode, until the signal aborts. */
+  endInput(signal: AbortSignal): Promise<void> {
+    return this.#input.endInput(signal);
+  }
+
   size(): PtySize {
     return this.#device.size;
   }
@@ -159,7 +174,7 @@ export class PtySession implements Pty {
     checkLimit(ms);
     const patterns = checkPatterns(pattern, options.allowEnd ?? false);
     this.#checkFree("wait for a pattern");
-    options.signal?.throwIfAborted();
+    checkAbortSignal(options.signal)?.throwIfAborted();
     const clock = new Clock(ms, options.signal);
     let found: Consumed | null;
     try {
@@ -179,13 +194,13 @@ export class PtySession implements Pty {
 
   async waitNoEcho(
     ms: number,
-    options: { signal?: AbortSignal } = {},
+    options: PtyWaitNoEchoOptions = {},
   ): Promise<void> {
     checkLimit(ms);
-    options.signal?.throwIfAborted();
+    checkAbortSignal(options.signal)?.throwIfAborted();
     const clock = new Clock(ms, options.signal);
     try {
-      while (this.#device.modes()?.echo !== false) {
+      while (!this.#hidesInput(options.raw ?? false)) {
         options.signal?.throwIfAborted();
         if (this.#output.hasEnded || clock.signal.aborted) {
           throw this.#waitError("echo switched off", ms);
@@ -196,6 +211,12 @@ export class PtySession implements Pty {
     } finally {
       clock.stop();
     }
+  }
+
+  [Symbol.for("Deno.customInspect")](): string {
+    return `Pty { pid: ${this.pid}, command: ${
+      JSON.stringify(this.#handle.commandLine)
+    } }`;
   }
 
   kill(signo: Deno.Signal | number = "SIGTERM"): void {
@@ -277,6 +298,12 @@ export class PtySession implements Pty {
     this.#transcript?.close().catch(() => {
       // Disposal tells about it.
     });
+  }
+
+  /** Whether what is typed is not shown by the terminal. */
+  #hidesInput(alsoRaw: boolean): boolean {
+    const modes = this.#device.modes();
+    return modes !== null && !modes.echo && (modes.canonical || alsoRaw);
   }
 
   /** Output has one consumer at a time. */

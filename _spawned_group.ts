@@ -1,10 +1,12 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
-import { GroupHandle, registerGroup, signalOrThrow } from "./_group.ts";
+import { GroupHandle } from "./_group.ts";
 import type { PreparedSpawn } from "./_options.ts";
 import { DEFAULT_DRAIN_MS } from "./_output.ts";
 import { platformFor } from "./_platform/mod.ts";
 import { SurvivorsError } from "./_errors.ts";
+import { registerGroup } from "./_registry.ts";
+import { signalOrThrow } from "./_target.ts";
 import type { ProcessGroup } from "./process_group.ts";
 
 /** Starts what was prepared and gives the public object for it. */
@@ -63,6 +65,12 @@ class SpawnedGroup implements ProcessGroup {
     return reader.output(status, {});
   }
 
+  [Symbol.for("Deno.customInspect")](): string {
+    return `ProcessGroup { pid: ${this.pid}, command: ${
+      JSON.stringify(this.#handle.commandLine)
+    } }`;
+  }
+
   kill(signo: Deno.Signal | number = "SIGTERM"): void {
     signalOrThrow(this.#handle, signo);
   }
@@ -76,9 +84,12 @@ class SpawnedGroup implements ProcessGroup {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { report } = await this.#handle.stop();
-    await this.#handle.closeStreams();
-    if (report.survivors.length > 0) throw new SurvivorsError(report);
+    try {
+      const { report } = await this.#handle.stop();
+      if (report.survivors.length > 0) throw new SurvivorsError(report);
+    } finally {
+      await this.#handle.closeStreams();
+    }
   }
 
   #checkUnlocked(): void {

@@ -1,20 +1,20 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
 /**
- * Stopping and waiting: the loops that look, signal, wait and look again until
- * nothing is left, the same for every kind of target.
+ * Stopping: the loop that looks, signals, waits and looks again until nothing
+ * is left, the same for every kind of target.
  */
 
-import { Looks } from "./_looks.ts";
+import { Looks, memberQuery } from "./_looks.ts";
 import type {
   EscapeeSource,
   MemberSource,
-  Platform,
   ProcessInfo,
   ScanQuery,
-  SignalResult,
   Snapshot,
 } from "./_platform/platform.ts";
+import type { Target } from "./_target.ts";
+import { isGone } from "./_wait.ts";
 
 /** How much longer than the grace period a stop may take, in milliseconds. */
 export const STOP_MARGIN_MS = 2000;
@@ -54,42 +54,6 @@ export interface StopReport {
 
 /** What to do about processes that left the session of their group. */
 export type EscapeePolicy = "stop" | "report" | "ignore";
-
-/** What can be stopped and waited for. */
-export interface Target {
-  readonly platform: Platform;
-  /** Its process group. */
-  readonly pgid: number;
-  readonly guarded: boolean;
-  /** Whether a stop hangs its terminal up first: SIGHUP, as when one is closed. */
-  readonly hangsUp?: boolean;
-  /** True once no live member was seen; it is never signalled again. */
-  readonly gone: boolean;
-  /** True when a signal can only reach this group, never a later namesake. */
-  readonly certain: boolean;
-  /** Resolves when the leader was reaped; undefined where nobody can know. */
-  readonly exited: Promise<unknown> | undefined;
-  /** Whether SIGKILL to the leader's group ends all of it, by the kernel. */
-  readonly contained?: boolean;
-  /** False until the command is there that a first signal is meant for. */
-  readonly ready?: boolean;
-  /** Longest wait until the next look, in milliseconds; Infinity unless given. */
-  readonly lookAgainMs?: number;
-  /** What a scan must find out to show members and escapees. */
-  readonly query: ScanQuery;
-  /** One signal to the process group. */
-  signal(signal: Deno.Signal | number): SignalResult;
-  /** The live members that a snapshot shows. */
-  members(snapshot: Snapshot): ProcessInfo[];
-  /** The members that have ended and were not reaped. */
-  dead(snapshot: Snapshot): ProcessInfo[];
-  /** The live processes with the group's mark that are no members. */
-  escapees(snapshot: Snapshot): ProcessInfo[];
-  /** Notes that no member is left. */
-  setGone(): void;
-  /** Neither member nor escapee is left: lets everything go. */
-  settle(): Promise<void>;
-}
 
 /** When and how a stop escalates; a later call can only bring it forward. */
 export class StopPlan {
@@ -147,78 +111,6 @@ export interface StopResult {
   seen: ProcessInfo[];
 }
 
-/** Waits until a target has no live member, without signalling anybody. */
-export async function waitUntilGone(
-  target: Target,
-  signal: AbortSignal,
-): Promise<void> {
-  const looks = new Looks(target);
-  let empty = 0;
-  for (let round = 0; !target.gone; round++) {
-    // The group cannot be gone while its leader lives, so nothing is polled.
-    if (target.exited) await abortable(target.exited, signal);
-    const query = waitQuery(target, empty);
-    const snapshot = await target.platform.scan(query);
-    signal.throwIfAborted();
-    const members = looks.members(snapshot);
-    empty = members.length === 0 ? empty + 1 : 0;
-    if (isGone(target, empty, snapshot)) {
-      if (snapshot.failed) return;
-      target.setGone();
-      // Whether somebody has left it is not known before marks were looked at.
-      const escapees = query.marks ? target.escapees(snapshot).length : 0;
-      const isKnown = query.marks === target.query.marks;
-      if (isKnown && escapees === 0) await target.settle();
-      return;
-    }
-    if (empty > 0) continue;
-    const ms = target.lookAgainMs ?? Infinity;
-    await target.platform.ended(members, { ms, round, signal });
-    signal.throwIfAborted();
-  }
-}
-
-/**
- * Marks cost more than members, and tell something at the end only: whose the
- * session is once the leader's group is gone, and who has left it.
- */
-function waitQuery(target: Target, empty: number): ScanQuery {
-  const { query } = target;
-  const atEnd = empty > 0 || target.signal(0) === "gone";
-  return { ...query, marks: query.marks && atEnd };
-}
-
-/**
- * Whether nobody is left, after so many scans in a row that showed no member. A
- * process that forks and exits during a scan can hide its child from that one,
- * so there must be two, unless the scan is complete or the kernel knows no such
- * process group.
- */
-export function isGone(
-  target: Target,
-  empty: number,
-  { complete }: Snapshot,
-): boolean {
-  if (empty !== 1) return empty > 1;
-  return complete === true || target.signal(0) === "gone";
-}
-
-/** Rejects with the signal's reason if it aborts before the promise settles. */
-export async function abortable<T>(
-  promise: Promise<T>,
-  signal: AbortSignal,
-): Promise<T> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
 /** Stops a target: signal, grace period, SIGKILL, until nothing is left. */
 export function stop(target: Target, plan: StopPlan): Promise<StopResult> {
   return new Stop(target, plan).run();
@@ -242,7 +134,6 @@ class Stop {
   }
 
   async run(): Promise<StopResult> {
-    const { platform } = this.#target;
     // A number that may be somebody else's by now is looked up first as well.
     const atOnce = this.#plan.killAt <= performance.now();
     const ready = atOnce || this.#target.ready !== false;
@@ -253,15 +144,16 @@ class Stop {
     let withoutEscapees = 0;
     let empty = 0;
     for (let round = 0;; round++) {
-      const snapshot = await platform.scan(this.#query());
-      const members = looks.members(snapshot);
+      const { snapshot, members } = await looks.look(() => this.#query());
       const escapees = this.#escapees(snapshot);
       const alive = [...members, ...escapees];
-      withoutEscapees = escapees.length === 0 ? withoutEscapees + 1 : 0;
       empty = members.length === 0 ? empty + 1 : 0;
       const gone = isGone(this.#target, empty, snapshot);
       if (gone && !snapshot.failed) this.#target.setGone();
-      const left = this.#signallable(alive);
+      const leftInside = this.#signallable(members);
+      const leftOutside = this.#signallable(escapees);
+      const left = [...leftInside, ...leftOutside];
+      withoutEscapees = leftOutside.length === 0 ? withoutEscapees + 1 : 0;
       const over = left.length === 0
         ? (gone || empty === 0) && this.#isOver(round, withoutEscapees)
         : this.#hasFailed();
@@ -287,25 +179,29 @@ class Stop {
     return now >= this.#plan.endAt && now >= this.#killedAt + KILL_MARGIN_MS;
   }
 
+  get #ignoresEscapees(): boolean {
+    return this.#plan.escapees === "ignore";
+  }
+
   #query(): ScanQuery {
-    const { query } = this.#target;
-    return this.#plan.escapees === "ignore"
-      ? { ...query, marks: false }
-      : query;
+    return this.#ignoresEscapees
+      ? memberQuery(this.#target)
+      : this.#target.query;
   }
 
   /**
    * A process that forks and exits during a scan can hide its child from that
-   * one, so two scans must have seen no escapee. One is enough if nobody was
-   * there who could have forked.
+   * one, so two scans must have seen no escapee that can be signalled. One is
+   * enough if nobody was there who could have forked.
    */
   #isOver(round: number, withoutEscapees: number): boolean {
     const nobodyWasThere = round === 0 && !this.#reachedSomebody;
-    return nobodyWasThere || withoutEscapees >= 2 || !this.#query().marks;
+    const looksForThem = !this.#ignoresEscapees && this.#target.query.marks;
+    return nobodyWasThere || withoutEscapees >= 2 || !looksForThem;
   }
 
   #escapees(snapshot: Snapshot): ProcessInfo[] {
-    if (this.#plan.escapees === "ignore") return [];
+    if (this.#ignoresEscapees) return [];
     const escapees = this.#target.escapees(snapshot);
     for (const process of escapees) {
       // Whoever was a member a moment ago and called setsid is one as well.
@@ -413,7 +309,7 @@ class Stop {
       escaped: [...this.#escaped.values()],
       survivors,
       members: snapshot.members,
-      escapees: snapshot.escapees,
+      escapees: this.#ignoresEscapees ? "none" : snapshot.escapees,
       guarded: this.#target.guarded,
     };
   }

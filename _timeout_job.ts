@@ -3,8 +3,8 @@
 /** How the timeout command starts what it runs, signals it and stops it. */
 
 import { delay } from "@std/async/delay";
-import { handleOf } from "./_group.ts";
 import type { ProcessInfo } from "./_platform/platform.ts";
+import { handleOf } from "./_registry.ts";
 import { killGroup, type ProcessGroup, spawnGroup } from "./process_group.ts";
 import type { Pty } from "./pty.ts";
 import type { TimeoutRun } from "./_timeout_args.ts";

@@ -17,22 +17,25 @@
  */
 
 import { isContainable } from "./_contain.ts";
-import { GroupHandle, signalOrThrow, targetOf } from "./_group.ts";
-import { prepareSpawn, stopSettings } from "./_options.ts";
+import { GroupHandle } from "./_group.ts";
+import { lookAt, memberQuery } from "./_looks.ts";
+import { checkAbortSignal, prepareSpawn, stopSettings } from "./_options.ts";
 import type { Pty } from "./pty.ts";
 import type {
   EscapeeSource,
   MemberSource,
   ProcessInfo,
 } from "./_platform/platform.ts";
+import { targetOf } from "./_registry.ts";
 import { startGroup } from "./_spawned_group.ts";
 import {
   type EscapeePolicy,
   stop,
   StopPlan,
   type StopReport,
-  waitUntilGone,
 } from "./_stop.ts";
+import { signalOrThrow } from "./_target.ts";
+import { waitUntilGone } from "./_wait.ts";
 
 export type {
   EscapeePolicy,
@@ -42,9 +45,6 @@ export type {
   StopReport,
 };
 export { SurvivorsError } from "./_errors.ts";
-
-/** Members only. */
-const LOOK = { marks: false, since: 0 };
 
 /** How {@linkcode spawnGroup} starts a command and how its group is stopped. */
 export interface SpawnGroupOptions
@@ -76,6 +76,11 @@ export interface SpawnGroupOptions
    * @default {"stop"}
    */
   escapees?: EscapeePolicy;
+  /**
+   * Stops the whole group when it aborts, as disposal does. One that is aborted
+   * already starts nothing.
+   */
+  signal?: AbortSignal;
   /**
    * Whether the command runs in a PID namespace of its own, pid_namespaces(7),
    * which no process of it can leave: neither a daemon that has cleared its
@@ -191,6 +196,7 @@ export interface ProcessGroup extends AsyncDisposable {
  * @throws {Deno.errors.NotSupported} If the system is Windows, or the command cannot be contained.
  * @throws {TypeError} If a value has the wrong type or holds a NUL.
  * @throws {RangeError} If `graceMs` is negative or not finite, or `killSignal` is none for a contained group.
+ * @throws {unknown} If `options.signal` is aborted already: its reason, as it is.
  */
 export function spawnGroup(
   command: string | URL,
@@ -221,6 +227,7 @@ export function spawnGroup(
  * @throws {Deno.errors.NotSupported} If the system is Windows, or the command cannot be contained.
  * @throws {TypeError} If a value has the wrong type or holds a NUL.
  * @throws {RangeError} If `graceMs` is negative or not finite, or `killSignal` is none for a contained group.
+ * @throws {unknown} If `options.signal` is aborted already: its reason, as it is.
  */
 export function spawnGroup(
   command: string | URL,
@@ -282,7 +289,7 @@ export function canContain(): Promise<boolean> {
  * @param signo Name or number of the signal; 0 only asks whether it is there.
  * @returns True if the kernel accepted the signal, false if the group is gone.
  * @throws {TypeError} If the signal is unknown, or the target neither group nor number.
- * @throws {RangeError} If the number is not above 1, no integer, or the caller's own group.
+ * @throws {RangeError} If the number is not above 1, no integer, or the caller's own group, or that of the signal is not from 0 to 64.
  * @throws {Deno.errors.PermissionDenied} If no process of the group may be signalled.
  * @throws {Deno.errors.NotCapable} If `--allow-run` is missing for a number.
  */
@@ -313,6 +320,7 @@ export function killGroup(
  * @returns When the group is gone.
  * @throws {TypeError} If the target is neither group nor number.
  * @throws {RangeError} If the number is not above 1, no integer, or the caller's own group.
+ * @throws {Deno.errors.NotCapable} If `--allow-run` is missing for a number.
  * @throws {unknown} If `options.signal` aborts: its reason, as it is.
  */
 export async function waitGone(
@@ -320,7 +328,8 @@ export async function waitGone(
   options: WaitGoneOptions = {},
 ): Promise<void> {
   const known = targetOf(target);
-  const signal = options.signal ?? new AbortController().signal;
+  const signal = checkAbortSignal(options.signal) ??
+    new AbortController().signal;
   signal.throwIfAborted();
   await waitUntilGone(known, signal);
 }
@@ -351,6 +360,7 @@ export async function waitGone(
  * @returns What was done, and who is left.
  * @throws {TypeError} If the signal is unknown, or the target neither group nor number.
  * @throws {RangeError} If `graceMs` is negative or not finite, or the number is not above 1, no integer, or the caller's own group.
+ * @throws {Deno.errors.NotCapable} If `--allow-run` is missing for a number.
  */
 export async function stopGroup(
   target: ProcessGroup | Pty | number,
@@ -389,5 +399,6 @@ export async function listGroup(
 ): Promise<ProcessInfo[]> {
   const known = targetOf(target);
   if (known.gone) return [];
-  return known.members(await known.platform.scan(LOOK));
+  const { members } = await lookAt(known, () => memberQuery(known));
+  return members;
 }

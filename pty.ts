@@ -48,9 +48,8 @@
  */
 
 import { prepareSpawn } from "./_options.ts";
-import { libcAvailable } from "./_platform/libc.ts";
 import { attach } from "./_pty_attach.ts";
-import { terminalSettings } from "./_pty_options.ts";
+import { requireTerminals, terminalSettings } from "./_pty_options.ts";
 import { startPty } from "./_pty_session.ts";
 import type { SpawnGroupOptions } from "./process_group.ts";
 
@@ -150,6 +149,14 @@ export interface PtyWaitOptions {
 export interface PtyWaitNoEchoOptions {
   /** Ends the wait, not the program; the promise rejects with its reason. */
   signal?: AbortSignal;
+  /**
+   * Whether raw mode counts as well, for a program that asks for a password key
+   * by key. What is typed next must be meant for it: at a shell's prompt it
+   * would be shown.
+   *
+   * @default {false}
+   */
+  raw?: boolean;
 }
 
 /** What {@linkcode Pty.waitFor} found. It and what came before are consumed. */
@@ -240,9 +247,12 @@ export interface Pty extends AsyncDisposable {
     options?: PtyWaitOptions,
   ): Promise<PtyMatch>;
   /**
-   * Waits until the terminal does not show what is typed, as a program that
-   * asks for a password does it. A program that edits lines itself (a shell, an
-   * editor) does so as well.
+   * Waits until the terminal hands over a line that it does not show, as a
+   * program that asks for a password wants it. What is typed from then to the
+   * end of the line stays out of the transcript.
+   *
+   * A program that edits lines itself (a shell at its prompt, an editor) takes
+   * every key in raw mode and shows what it likes, so it does not count.
    *
    * @param ms Milliseconds to wait, Infinity for no limit.
    * @param options How to wait.
@@ -307,6 +317,7 @@ export interface AttachPtyOptions {
  * @throws {Deno.errors.NotSupported} If the system is not Linux with glibc.
  * @throws {TypeError} If a value has the wrong type or holds a NUL.
  * @throws {RangeError} If a number is out of its range.
+ * @throws {unknown} If `options.signal` is aborted already: its reason, as it is.
  */
 export function spawnPty(
   command: string | URL,
@@ -338,6 +349,7 @@ export function spawnPty(
  * @throws {Deno.errors.NotSupported} If the system is not Linux with glibc.
  * @throws {TypeError} If a value has the wrong type or holds a NUL.
  * @throws {RangeError} If a number is out of its range.
+ * @throws {unknown} If `options.signal` is aborted already: its reason, as it is.
  */
 export function spawnPty(
   command: string | URL,
@@ -350,11 +362,9 @@ export function spawnPty(
   lastOptions: SpawnPtyOptions = {},
 ): Pty {
   requireTerminals();
-  const [args, options] = Array.isArray(argsOrOptions)
-    ? [argsOrOptions, lastOptions]
-    : [[], argsOrOptions];
+  const options = Array.isArray(argsOrOptions) ? lastOptions : argsOrOptions;
   const settings = terminalSettings(options);
-  return startPty(prepareSpawn(command, args, options), settings);
+  return startPty(prepareSpawn(command, argsOrOptions, lastOptions), settings);
 }
 
 /**
@@ -426,23 +436,4 @@ export function attachPty(
   options: AttachPtyOptions = {},
 ): Promise<Deno.CommandStatus | null> {
   return attach(pty, options);
-}
-
-/** Throws unless this process may and can make a pseudo-terminal. */
-function requireTerminals(): void {
-  if (Deno.build.os !== "linux") {
-    throw new Deno.errors.NotSupported(
-      `Cannot use a pseudo-terminal on ${Deno.build.os}: only Linux is supported`,
-    );
-  }
-  if (Deno.permissions.querySync({ name: "ffi" }).state !== "granted") {
-    throw new Deno.errors.NotCapable(
-      "Requires ffi access to use a pseudo-terminal, run again with the --allow-ffi flag",
-    );
-  }
-  if (!libcAvailable()) {
-    throw new Deno.errors.NotSupported(
-      "Cannot use a pseudo-terminal: glibc on x86_64 or aarch64 is needed",
-    );
-  }
 }

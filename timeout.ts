@@ -17,9 +17,9 @@
  */
 
 import { runGroup, runTask } from "./_deadline.ts";
-import { handleOf } from "./_group.ts";
-import { checkMs } from "./_options.ts";
+import { checkLimit } from "./_options.ts";
 import type { ProcessInfo } from "./_platform/platform.ts";
+import { handleOf } from "./_registry.ts";
 import type { StopReport } from "./_stop.ts";
 import type { ProcessGroup } from "./process_group.ts";
 import type { Pty } from "./pty.ts";
@@ -157,7 +157,7 @@ export async function withDeadline<T>(
   ms: number,
   options: DeadlineOptions = {},
 ): Promise<GroupOutput | T> {
-  const limitMs = checkDeadline(ms);
+  const limitMs = checkLimit(ms);
   if (typeof groupOrTask === "function") {
     return await runTask(groupOrTask, limitMs, options);
   }
@@ -170,10 +170,6 @@ export async function withDeadline<T>(
     );
   }
   return await runGroup(handle, limitMs, options);
-}
-
-function checkDeadline(ms: unknown): number {
-  return ms === Infinity ? ms : checkMs("ms", ms);
 }
 
 if (import.meta.main) {

@@ -56,10 +56,11 @@ export async function ended(
 /** A pidfd of this very process while it runs; see {@linkcode openVerified}. */
 function openRunning(process: ProcessInfo): number | "gone" | null {
   const pidfd = openPidfd(process.pid);
-  if (pidfd < 0) return -pidfd === Errno.ESRCH ? "gone" : null;
+  // Who only stands in for others may be dead while they live.
+  const isKnown = process.startTime !== 0;
+  if (pidfd < 0) return isKnown && -pidfd === Errno.ESRCH ? "gone" : null;
   // The start time is looked at once the number cannot change hands, and only
   // of those who run: right after a SIGKILL there are few.
-  const isKnown = process.startTime !== 0;
   const isIt = isKnown && hasEnded(pidfd) ? false : isKnownSame(process);
   if (isIt) return pidfd;
   libc().close(pidfd);

@@ -12,6 +12,8 @@ const TTY = {
   // ioctl_tty(2)
   TIOCGWINSZ: 0x5413,
   TIOCSWINSZ: 0x5414,
+  // ioctl_tty(2), also TIOCINQ
+  FIONREAD: 0x541b,
   // termios(3): c_iflag, c_lflag
   ICRNL: 0o400,
   IUTF8: 0o40000,
@@ -87,6 +89,8 @@ export interface PtyPort {
   /** Waits once until it may be read or written again. */
   watch(direction: Direction): Watch;
   modes(): TerminalModes | null;
+  /** How many typed bytes the program could read at this moment. */
+  unreadBytes(): number;
   closeSlave(): void;
   close(): void;
 }
@@ -150,6 +154,13 @@ export class PtyDevice implements PtyPort {
     return termios && parseModes(termios);
   }
 
+  unreadBytes(): number {
+    const count = new Int32Array(1);
+    if (this.#slave === -1) return 0;
+    check("ioctl", libc().ioctl(this.#slave, TTY.FIONREAD, count));
+    return count[0]!;
+  }
+
   /**
    * Reads what is there, without waiting. The bytes are good until the next
    * read. "again" says that there is nothing now, "end" that there never will.
@@ -178,6 +189,8 @@ export class PtyDevice implements PtyPort {
 
   /** Types what the kernel takes, without waiting; returns how many bytes. */
   write(bytes: Uint8Array): number {
+    // The descriptor's number may be another file's by now.
+    if (!this.#isOpen) throw systemError(Errno.EPIPE, "Broken pipe");
     for (;;) {
       const part = bytes.subarray(0, TRANSFER_BYTES);
       const count = libc().write(this.master, part, part.length);

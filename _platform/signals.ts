@@ -52,7 +52,9 @@ export function signalNumber(signal: Deno.Signal | number): number {
   if (typeof signal === "number") return checkSignal(signal);
   const number = (NUMBERS as Record<string, number>)[signal];
   if (number === undefined || !Object.hasOwn(NUMBERS, signal)) {
-    throw new TypeError(`Invalid signal: ${String(signal)}`);
+    const full = `SIG${String(signal).toUpperCase()}`;
+    const hint = Object.hasOwn(NUMBERS, full) ? `, its name is ${full}` : "";
+    throw new TypeError(`Invalid signal: ${String(signal)}${hint}`);
   }
   return number;
 }

@@ -36,6 +36,9 @@ export interface StopSettings {
   contain?: boolean;
 }
 
+/** How long the leader's exit is held up by whoever cannot be seen, in milliseconds. */
+const LOOK_AT_EXIT_MS = 1000;
+
 /** Time for the init of a namespace to end, in milliseconds. */
 const LOOK_AGAIN_MS = 50;
 
@@ -303,7 +306,11 @@ export class GroupHandle implements Target {
   /** Lets everything go if the leader was the last, without a signal. */
   async #settleIfGone(): Promise<void> {
     const looks = new Looks(this);
-    for (let empty = 0;;) {
+    let empty = 0;
+    // Who forks and exits all the time is never seen, and must not hold the
+    // status up.
+    const endAt = performance.now() + LOOK_AT_EXIT_MS;
+    while (performance.now() < endAt) {
       const { snapshot, members } = await looks.look(() => this.query);
       if (snapshot.failed || this.members(snapshot).length > 0) return;
       empty = members.length === 0 ? empty + 1 : 0;

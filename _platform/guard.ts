@@ -16,6 +16,7 @@
 
 import { startCommandGuard } from "./guard_command.ts";
 import { startFfiGuard } from "./guard_ffi.ts";
+import { isWorker } from "./worker.ts";
 
 /** A guard process. A guard that is dead takes everything and does nothing. */
 export interface Guard {
@@ -69,11 +70,6 @@ export function holdGuard(platform: "portable" | "linux"): GuardHold {
 /** Whether a guard for such a group runs already. */
 export function guardRuns(platform: "portable" | "linux"): boolean {
   return keeperFor(platform).runs;
-}
-
-/** Only in a Worker is there this class. */
-function isWorker(): boolean {
-  return "WorkerGlobalScope" in globalThis;
 }
 
 /** Keeps one guard of a kind running and knows what it has to know. */

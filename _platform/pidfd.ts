@@ -7,6 +7,7 @@ import { callError, Errno, isExhausted } from "./errno.ts";
 import { errno, libc } from "./libc.ts";
 import type { ProcessInfo, SignalResult } from "./platform.ts";
 import { isSame } from "./procfs.ts";
+import { isWorker } from "./worker.ts";
 
 /** Whether the kernel has refused to signal a group through a pidfd. */
 let refusesGroups = false;
@@ -42,8 +43,7 @@ export function openChildPidfd(pid: number): number | null {
     closeReserve();
     fd = openPidfd(pid);
   }
-  // A Worker can be terminated without a word, and would leave it open.
-  if ("WorkerGlobalScope" in globalThis) closeReserve();
+  if (isWorker()) closeReserve();
   return fd < 0 ? null : fd;
 }
 

@@ -19,6 +19,7 @@ import {
 } from "./epoll.ts";
 import { isExhausted } from "./errno.ts";
 import { libc } from "./libc.ts";
+import { isWorker } from "./worker.ts";
 
 export type { Direction, Watch };
 
@@ -123,10 +124,9 @@ function openInstance(): EpollInstance | null {
   }
 }
 
-/** A Worker can be terminated without a word, and would leave it open. */
 function onIdle(instance: EpollInstance): void {
   const index = instances.indexOf(instance);
-  if (index < 0 || !("WorkerGlobalScope" in globalThis)) return;
+  if (index < 0 || !isWorker()) return;
   instances.splice(index, 1);
   instance.close();
 }

@@ -134,7 +134,7 @@ function onIdle(instance: EpollInstance): void {
 /** With `deno test` the process goes on when this isolate ends. */
 function closeAll(): void {
   try {
-    instances.forEach((instance) => instance.close());
+    for (const instance of instances.splice(0)) instance.close();
   } catch {
     // The permission was revoked: they stay open until the process ends.
   }

@@ -5,7 +5,8 @@
  * for a licence, a directory and a password, and shows its progress.
  *
  * ```sh
- * deno run --allow-ffi --allow-run --allow-env examples/expect.ts
+ * deno run --allow-ffi --allow-run --import-map=std_from_npm.json \
+ *   examples/expect.ts
  * ```
  *
  * @module

@@ -5,7 +5,8 @@
  * one for all, with progress. Whatever happens, nothing of them is left.
  *
  * ```sh
- * deno run -A examples/jobs.ts 'sleep 1' 'sleep 60 & sleep 60' 'exit 3'
+ * deno run -A --import-map=std_from_npm.json examples/jobs.ts \
+ *   'sleep 1' 'sleep 60 & sleep 60' 'exit 3'
  * ```
  *
  * @module

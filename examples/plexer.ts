@@ -7,6 +7,9 @@
  *     plexer.ts attach DIRECTORY                 Ctrl-A d detaches
  *     plexer.ts ask DIRECTORY '{"op":"send","data":"date\n"}'
  *
+ * `plexer.ts` stands for
+ * `deno run -A --import-map=std_from_npm.json examples/plexer.ts`.
+ *
  * A message is JSON after its length in bytes (32 bits, big-endian). Requests:
  * `send` {data}, `read` {from?, follow?}, `status`, `resize` {columns, rows},
  * `stop`. `from` counts bytes of DIRECTORY/log, which has all output.

@@ -3,7 +3,7 @@
 /**
  * A scope for test cases: what a case starts ends with the case, whether it
  * passes, fails or hangs. On pipes or on a terminal, with a bridge to talk to
- * a program line by line.
+ * a program line by line. To be copied: it needs `@proc/group` alone.
  *
  * ```ts ignore
  * Deno.test("the server greets", () =>

@@ -79,6 +79,11 @@ const SYMBOLS = {
     parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     result: "i32",
   },
+  // int posix_spawnp(pid_t *pid, const char *file, ...)
+  posix_spawnp: {
+    parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
+    result: "i32",
+  },
   // int posix_spawnattr_init(posix_spawnattr_t *attr)
   posix_spawnattr_init: { parameters: ["buffer"], result: "i32" },
   // int posix_spawnattr_setflags(posix_spawnattr_t *attr, short flags)

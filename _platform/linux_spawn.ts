@@ -15,7 +15,11 @@ import {
   findProgram,
   isExecutableFile,
   joinPath,
+  lastFound,
+  mayRunAll,
+  noteFound,
   requireRun,
+  type SearchOptions,
 } from "./resolve.ts";
 
 /** Names of the standard streams, by descriptor. */
@@ -43,6 +47,11 @@ interface PipeEnds {
 /** What to run and with which variables. */
 interface Program {
   readonly path: string;
+  /**
+   * How to look again if the path is only where it was found the last time. The
+   * start itself searches then, which takes a tenth of looking first.
+   */
+  readonly search: SearchOptions | undefined;
   readonly cwd: string | undefined;
   /** Addresses of the variables that are this process's own. */
   readonly inherited: BigUint64Array;
@@ -82,35 +91,50 @@ function prepare(request: SpawnRequest): Program {
   const { command, env } = request;
   const { values, names, addresses } = inheritedEnvironment();
   const cwd = childDirectory(command, request.cwd);
-  const path = findProgram(command, {
+  const search = {
     cwd: cwd ?? "",
     path: env.PATH ?? values.get("PATH"),
     home: values.get("HOME"),
-  });
-  if (path === null) {
-    throw spawnError(command, Errno.ENOENT, "entity not found");
-  }
+  };
+  const mayRunAny = mayRunAll();
+  // What is asked for, or run in another program, must be known before.
+  const isKnown = mayRunAny && !request.contain && env.PATH === undefined;
+  const known = isKnown ? lastFound(command, search) : undefined;
+  const path = known ?? findOrThrow(command, search);
   const replaced = [
     ...Object.keys(env),
     ...(request.terminal ? SIZE_VARIABLES : []),
   ];
   const isPassedOn = (name: string) =>
     !request.clearEnv && !replaced.includes(name);
-  requireRun(command, path, () => [
-    ...[...values].filter(([name]) => isPassedOn(name)),
-    ...Object.entries(env),
-  ]);
+  if (!mayRunAny) {
+    requireRun(command, path, () => [
+      ...[...values].filter(([name]) => isPassedOn(name)),
+      ...Object.entries(env),
+    ]);
+  }
   const isWhole = !request.clearEnv &&
     !replaced.some((name) => values.has(name));
   const marks = markEnv(request.group, request.outlive);
   return {
     path,
+    search: known === undefined ? undefined : search,
     cwd: request.cwd === undefined ? undefined : cwd,
     inherited: isWhole
       ? addresses
       : addresses.filter((_, i) => isPassedOn(names[i]!)),
     env: [...entries(env), ...entries(marks)],
   };
+}
+
+/** The path of a program, or the error of `Deno.Command` if there is none. */
+function findOrThrow(command: string, search: SearchOptions): string {
+  const path = findProgram(command, search);
+  if (path === null) {
+    throw spawnError(command, Errno.ENOENT, "entity not found");
+  }
+  if (!command.includes("/")) noteFound(command, path, search);
+  return path;
 }
 
 function entries(env: Record<string, string>): string[] {
@@ -199,9 +223,10 @@ function start(
   program: Program,
   actions: readonly FileAction[],
 ): number {
-  const { path, cwd, inherited, env } = program;
+  const { path, search, cwd, inherited, env } = program;
   const plan: SpawnPlan = {
-    path,
+    path: search ? request.command : path,
+    searches: search !== undefined,
     argv: [path, ...request.args],
     inherited,
     env,
@@ -212,6 +237,10 @@ function start(
   };
   const result = posixSpawn(plan);
   if (result.errno === 0) return result.pid;
+  if (search) {
+    const path = findOrThrow(request.command, search);
+    return start(request, { ...program, path, search: undefined }, actions);
+  }
   if (result.errno !== Errno.ENOEXEC) throw reason(program, result.errno);
   const argv = [SHELL, ...plan.argv];
   const again = posixSpawn({ ...plan, path: SHELL, argv });

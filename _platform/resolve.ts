@@ -16,6 +16,39 @@ export interface SearchOptions {
   readonly home: string | undefined;
 }
 
+/** Where names were found in the one value of `PATH`. */
+const found = { path: "", programs: new Map<string, string>() };
+
+const MAX_FOUND = 64;
+
+/**
+ * Where a bare name was found when it was searched last in the same `PATH`;
+ * undefined if it was not. Another program may be the first by now.
+ */
+export function lastFound(
+  command: string,
+  { path }: SearchOptions,
+): string | undefined {
+  return found.path === path ? found.programs.get(command) : undefined;
+}
+
+/**
+ * Notes where a bare name was found, if execvp(3) would find it there: it knows
+ * no `~`, and looks up relative entries from the child's directory.
+ */
+export function noteFound(
+  command: string,
+  program: string,
+  { path = "" }: SearchOptions,
+): void {
+  if (!path.split(":").every((entry) => entry.startsWith("/"))) return;
+  if (found.path !== path || found.programs.size >= MAX_FOUND) {
+    found.path = path;
+    found.programs.clear();
+  }
+  found.programs.set(command, program);
+}
+
 /** Longest path that getcwd(3) gives. */
 const PATH_MAX = 4096;
 
@@ -77,9 +110,15 @@ export function fileType(path: string): "file" | "directory" | "other" | null {
   }
 }
 
+/** Whether every program may be run. */
+export function mayRunAll(): boolean {
+  const { state, partial } = Deno.permissions.querySync({ name: "run" });
+  return state === "granted" && !partial;
+}
+
 /**
- * Asks for the permission to run a program by its own path: a name means
- * another program under another `PATH`.
+ * Asks for the permission to run a program by its own path, where not all may
+ * be run: a name means another program under another `PATH`.
  *
  * @param command As the caller has named it, for the message.
  * @param program Path of the program.
@@ -91,8 +130,6 @@ export function requireRun(
   program: string,
   environment: () => Iterable<readonly [name: string, value: string]>,
 ): void {
-  const all = Deno.permissions.querySync({ name: "run" });
-  if (all.state === "granted" && !all.partial) return;
   requireNoLoaderVariables(environment());
   // A relative entry of PATH means another file in each directory.
   if (!program.startsWith("/") || !isGranted(program)) {

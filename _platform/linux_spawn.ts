@@ -97,10 +97,11 @@ function prepare(request: SpawnRequest): Program {
     home: values.get("HOME"),
   };
   const mayRunAny = mayRunAll();
-  // What is asked for, or run in another program, must be known before.
-  const isKnown = mayRunAny && !request.contain && env.PATH === undefined;
-  const known = isKnown ? lastFound(command, search) : undefined;
+  // What is asked for, or run by a shell, must be known for certain.
+  const canSearchLate = mayRunAny && !request.contain && env.PATH === undefined;
+  const known = canSearchLate ? lastFound(command, search) : undefined;
   const path = known ?? findOrThrow(command, search);
+  if (canSearchLate && !known) noteFound(command, path, search);
   const replaced = [
     ...Object.keys(env),
     ...(request.terminal ? SIZE_VARIABLES : []),
@@ -133,7 +134,6 @@ function findOrThrow(command: string, search: SearchOptions): string {
   if (path === null) {
     throw spawnError(command, Errno.ENOENT, "entity not found");
   }
-  if (!command.includes("/")) noteFound(command, path, search);
   return path;
 }
 
@@ -239,6 +239,7 @@ function start(
   if (result.errno === 0) return result.pid;
   if (search) {
     const path = findOrThrow(request.command, search);
+    noteFound(request.command, path, search);
     return start(request, { ...program, path, search: undefined }, actions);
   }
   if (result.errno !== Errno.ENOEXEC) throw reason(program, result.errno);

@@ -33,14 +33,16 @@ export function lastFound(
 }
 
 /**
- * Notes where a bare name was found, if execvp(3) would find it there: it knows
- * no `~`, and looks up relative entries from the child's directory.
+ * Notes where a command was found, if it is a bare name that execvp(3) would
+ * find there: that knows no `~`, and looks up relative entries from the child's
+ * directory.
  */
 export function noteFound(
   command: string,
   program: string,
   { path = "" }: SearchOptions,
 ): void {
+  if (command.includes("/")) return;
   if (!path.split(":").every((entry) => entry.startsWith("/"))) return;
   if (found.path !== path || found.programs.size >= MAX_FOUND) {
     found.path = path;

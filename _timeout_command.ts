@@ -20,6 +20,9 @@ import { type Ending, FAILED, SETTLE_MS, Watch } from "./_timeout_watch.ts";
 const CANNOT_RUN = 126;
 const NOT_FOUND = 127;
 
+/** How often it tries to die of a signal, with SETTLE_MS in between. */
+const DEATH_ATTEMPTS = 50;
+
 /** Signals that write a core dump, signal(7). */
 const CORE_SIGNALS: readonly string[] = [
   "SIGABRT",
@@ -161,8 +164,9 @@ function explain(error: unknown): string {
  */
 async function dieOf(signal: Deno.Signal): Promise<void> {
   if (CORE_SIGNALS.includes(signal)) forbidCoreDump();
-  // The runtime has handlers of its own for some, which step aside one by one.
-  for (let attempt = 0; attempt < 4; attempt++) {
+  // The runtime has handlers of its own for some, which step aside one by one,
+  // and not at once on a busy machine.
+  for (let attempt = 0; attempt < DEATH_ATTEMPTS; attempt++) {
     Deno.kill(Deno.pid, signal);
     await delay(SETTLE_MS);
   }

@@ -5,7 +5,14 @@
  * how long its processes and its guard outlive it.
  */
 
-import { alive, fromRoot, readUntil, uniqueSleep } from "./_util.ts";
+import {
+  alive,
+  forEachOf,
+  fromRoot,
+  importMap,
+  readUntil,
+  uniqueSleep,
+} from "./_util.ts";
 
 /** What became of one killed program. */
 export interface Trial {
@@ -22,10 +29,6 @@ export interface Trial {
 /** How long a trial waits for what was left. */
 const PATIENCE_MS = 6000;
 
-const importMap = import.meta.resolve("@std/assert").includes("deno-std")
-  ? ["--import-map", fromRoot("std_from_npm.json")]
-  : [];
-
 /** Half of the kills come while the guard and the first groups start. */
 function moment(): number {
   return Math.random() * (Math.random() < 0.5 ? 40 : 400);
@@ -34,17 +37,19 @@ function moment(): number {
 /** Runs trials, some at a time. */
 export async function runChaos(
   count: number,
-  options: { denyFfi: boolean; onTrial?: (trial: Trial) => void },
+  options: {
+    denyFfi: boolean;
+    atOnce?: number;
+    onTrial?: (trial: Trial) => void;
+  },
 ): Promise<Trial[]> {
+  const { denyFfi, atOnce = 3, onTrial } = options;
   const trials: Trial[] = [];
-  const run = async () => {
-    while (count-- > 0) {
-      const trial = await runTrial(options.denyFfi);
-      trials.push(trial);
-      options.onTrial?.(trial);
-    }
-  };
-  await Promise.all([run(), run(), run()]);
+  await forEachOf(Array.from({ length: count }), atOnce, async () => {
+    const trial = await runTrial(denyFfi);
+    trials.push(trial);
+    onTrial?.(trial);
+  });
   return trials;
 }
 

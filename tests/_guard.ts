@@ -5,10 +5,12 @@
 import { assert } from "@std/assert";
 import {
   alive,
+  allFlags,
   fromRoot,
-  isPortable,
+  importMap,
   readUntil,
   skipIf,
+  statOf,
   uniqueSleep,
   until,
 } from "./_util.ts";
@@ -18,15 +20,6 @@ export const WAITS: { ignore: boolean; timeout: number } = {
   ...skipIf(Deno.build.os !== "linux", "there is no procfs"),
   timeout: 60_000,
 };
-
-/** How a child program finds @std. */
-export const importMap: string[] =
-  import.meta.resolve("@std/assert").includes("deno-std")
-    ? ["--import-map", fromRoot("std_from_npm.json")]
-    : [];
-
-/** Permission flags of a program that is to use the same implementation. */
-export const allFlags: string[] = isPortable ? ["-A", "--deny-ffi"] : ["-A"];
 
 /** A tree of processes, with the number of its sleeps. */
 export type Shape = readonly [script: string, count: number];
@@ -94,10 +87,22 @@ export class Parent implements AsyncDisposable {
     return alive(`sleep\0${this.#unique}\0`);
   }
 
-  /** Pids of its guards and of what they run at the moment. */
+  /** Pids of its guards and of their subshells. */
   guards(): Promise<number[]> {
     // An empty text would be found in every process of the machine.
     return this.#mark === "" ? Promise.resolve([]) : alive(this.#mark);
+  }
+
+  /** Pid of its only guard, which leads a session; a subshell does not. */
+  async guard(): Promise<number> {
+    let leaders: number[] = [];
+    await until("there is one guard", async () => {
+      const pids = await this.guards();
+      const stats = await Promise.all(pids.map(statOf));
+      leaders = pids.filter((pid, i) => stats[i]?.[3] === `${pid}`);
+      return leaders.length === 1;
+    });
+    return leaders[0]!;
   }
 
   /** Gives a line to the program and waits for its answer. */
@@ -127,12 +132,17 @@ export class Parent implements AsyncDisposable {
 
   /** Fails unless its groups end soon, and the guard after them. */
   async assertAllEnd(): Promise<void> {
-    await until("no sleep is left", async () => {
-      return (await this.sleeps()).length === 0;
-    }, 3000);
+    await this.untilNoSleep();
     await until("no guard is left", async () => {
       return (await this.guards()).length === 0;
-    }, 3000);
+    });
+  }
+
+  /** Waits for the end of its sleeps. */
+  async untilNoSleep(): Promise<void> {
+    await until("no sleep is left", async () => {
+      return (await this.sleeps()).length === 0;
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

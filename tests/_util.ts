@@ -20,12 +20,26 @@ export function fromRoot(path: string): string {
 }
 
 /** How child programs find @std: by the import map of this run, if it has one. */
-const importMap = import.meta.resolve("@std/assert").includes("deno-std")
-  ? ["--import-map", fromRoot("std_from_npm.json")]
-  : [];
+export const importMap: readonly string[] =
+  import.meta.resolve("@std/assert").includes("deno-std")
+    ? [`--import-map=${fromRoot("std_from_npm.json")}`]
+    : [];
 
 /** Permission flags of a child program that is to use the same implementation. */
-const allFlags = isPortable ? ["-A", "--deny-ffi"] : ["-A"];
+export const allFlags: readonly string[] = isPortable
+  ? ["-A", "--deny-ffi"]
+  : ["-A"];
+
+// A caller's nohup or "&" has signals ignored, which no child can undo, and the
+// trees are to obey them. The runtime gives a signal that nobody listens to any
+// more its default action.
+if (Deno.build.os !== "windows") {
+  const listener = () => {};
+  for (const signal of ["SIGHUP", "SIGINT", "SIGQUIT"] as const) {
+    Deno.addSignalListener(signal, listener);
+    Deno.removeSignalListener(signal, listener);
+  }
+}
 
 let lastSleep = 0;
 
@@ -72,10 +86,20 @@ export async function alive(text: string): Promise<number[]> {
   return [...new Set(pids)].filter((pid) => pid > 1 && pid !== Deno.pid);
 }
 
+/**
+ * What procfs tells of a process after its name: state, ppid, pgid, sid and
+ * more; empty if there is none.
+ */
+export async function statOf(pid: number): Promise<string[]> {
+  const stat = await textOf("grep", "-as", "", `/proc/${pid}/stat`);
+  const [, fields] = /.*\) ([A-Za-z] [^)]*)$/s.exec(stat) ?? [];
+  return fields?.split(" ") ?? [];
+}
+
 /** State of a process as one letter; empty if there is none. */
 export async function stateOf(pid: number): Promise<string> {
-  const stat = await textOf("grep", "-as", "", `/proc/${pid}/stat`);
-  return /.*\) ([A-Za-z]) [^)]*$/s.exec(stat)?.[1] ?? "";
+  const [state = ""] = await statOf(pid);
+  return state;
 }
 
 /** Whether there is such a process, and no zombie. */
@@ -119,7 +143,7 @@ export async function assertNoneAlive(...texts: string[]): Promise<void> {
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  ms = 8000,
+  ms = 15_000,
 ): Promise<void> {
   const end = performance.now() + ms;
   while (!await condition()) {
@@ -177,8 +201,11 @@ const PROGRAM_LIMIT_MS = 60_000;
 /** Runs a program of `tests/testdata/`, with all permissions unless told otherwise. */
 export async function runProgram(
   name: string,
-  options: { flags?: string[]; args?: string[]; env?: Record<string, string> } =
-    {},
+  options: {
+    flags?: readonly string[];
+    args?: readonly string[];
+    env?: Record<string, string>;
+  } = {},
 ): Promise<ProgramResult> {
   const { flags = allFlags, args = [], env = {} } = options;
   const path = fromRoot(`tests/testdata/${name}`);
@@ -204,15 +231,57 @@ export async function runDeno(
   return { code, stdout: decode(stdout), stderr: decode(stderr) };
 }
 
+/** A case of a test: its name, what it does, and whether it cannot run here. */
+export type Case = readonly [
+  name: string,
+  run: () => Promise<void>,
+  ignore?: boolean,
+];
+
+/**
+ * Runs cases as steps of a test, all at once, since each of them waits most of
+ * its time. What they leave open is seen at the end of the test.
+ */
+export async function runAtOnce(
+  t: Deno.TestContext,
+  cases: readonly Case[],
+): Promise<void> {
+  await Promise.all(cases.map(([name, fn, ignore = false]) =>
+    t.step({
+      name,
+      fn,
+      ignore,
+      // Steps that run at once can only be watched together.
+      sanitizeOps: false,
+      sanitizeResources: false,
+      sanitizeExit: false,
+    })
+  ));
+}
+
+/** Does the same with each item, with no more than so many at a time. */
+export async function forEachOf<T>(
+  items: readonly T[],
+  atOnce: number,
+  run: (item: T) => Promise<void>,
+): Promise<void> {
+  const rest = items.values();
+  const runAll = async () => {
+    for (const item of rest) await run(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, runAll));
+}
+
 /** Makes each test of the file fail that leaves a descriptor or a zombie. */
 export function watchLeaks(): void {
   let known: string[] = [];
   let before: Held;
   Deno.test.beforeAll(async () => {
-    // What one group leaves for all others, such as a guard, is no leak.
-    await stopGroup(spawnGroup("true"));
+    // What a few groups leave for all others, such as a guard, is no leak.
+    const groups = Array.from({ length: 4 }, () => spawnGroup("true"));
+    await Promise.all(groups.map((group) => stopGroup(group)));
     // The children of an earlier file end when they like.
-    known = (await textOf("sh", "-c", CHILDREN)).split("\n");
+    known = (await textOf("sh", "-c", CHILDREN)).split(" ");
   });
   Deno.test.beforeEach(async () => {
     before = await held(known);
@@ -225,7 +294,7 @@ export function watchLeaks(): void {
       return after.files.length <= before.files.length &&
         after.zombies.length <= before.zombies.length;
     };
-    await until("nothing is left open", isBack, 2000).catch(() => {
+    await until("nothing is left open", isBack, 5000).catch(() => {
       assertEquals(after, before);
     });
   });
@@ -238,18 +307,18 @@ interface Held {
   zombies: string[];
 }
 
-/** Directories of the children; `$PPID` is this process. */
-const CHILDREN = String
-  .raw`sed 's|\([0-9]\{1,\}\) |/proc/\1\n|g' /proc/$PPID/task/*/children`;
+/** Prints the pids of the children; `$PPID` is this process. */
+const CHILDREN = "cat /proc/$PPID/task/*/children";
 
 /**
  * A child may look at this process without any permission. It waits for a line,
  * since the runtime opens a pidfd for it some time after it has started.
  */
 const HELD = `read line
-ls -l /proc/$PPID/fd
+for pid in $(${CHILDREN}); do set -- "$@" /proc/$pid/status; done
+grep -ls '^State:.Z' "$@"
 echo =
-for dir in $(${CHILDREN}); do grep -ls '^State:.Z' $dir/status; done`;
+exec readlink /proc/$PPID/fd/*`;
 
 async function held(known: string[]): Promise<Held> {
   const child = new Deno.Command("sh", {
@@ -262,13 +331,11 @@ async function held(known: string[]): Promise<Held> {
   await writer.write(new TextEncoder().encode("\n"));
   const text = decode((await child.output()).stdout);
   await writer.close();
-  const [files = "", zombies = ""] = text.split("=\n");
+  const [zombies = [], files = []] = text.split("=\n").map((part) =>
+    part.split("\n").filter((line) => line !== "")
+  );
   return {
-    files: files.split("\n").slice(1).map((line) =>
-      line.split(" -> ")[1] ?? ""
-    ),
-    zombies: zombies.split("\n").filter((path) =>
-      path !== "" && !known.includes(path.replace("/status", ""))
-    ),
+    files,
+    zombies: zombies.filter((path) => !known.includes(path.split("/")[2]!)),
   };
 }

@@ -216,6 +216,21 @@ Deno.test("withDeadline() refuses input that is none", WAITS, async () => {
   assertEquals(group.stdin.locked, false);
 });
 
+Deno.test("no function takes a signal that is none", WAITS, async () => {
+  const signal = untyped<AbortSignal>(new AbortController());
+  await using group = spawnGroup("sleep", ["20"]);
+  const errors = [
+    assertThrows(() => spawnGroup("true", { signal })),
+    await assertRejects(() => waitGone(group, { signal })),
+    await assertRejects(() => withDeadline(group, 20_000, { signal })),
+    await assertRejects(() =>
+      withDeadline(() => Promise.resolve(), 20_000, { signal })
+    ),
+  ];
+  for (const error of errors) assertError(error, TypeError, "AbortSignal");
+  assertEquals((await listGroup(group)).length, 1);
+});
+
 Deno.test("withDeadline() refuses what is neither a group nor a function", async () => {
   const child = new Deno.Command("sleep", { args: ["20"] }).spawn();
   for (const target of [child, child.pid, {}, "x", null, undefined]) {
@@ -229,6 +244,7 @@ Deno.test("withDeadline() refuses what is neither a group nor a function", async
 });
 
 Deno.test("killGroup(), waitGone(), stopGroup() and listGroup() refuse what is no group", async () => {
+  const child = new Deno.Command("true").spawn();
   const cases: [unknown, ErrorClass, string][] = [
     [0, RangeError, "0"],
     [1, RangeError, "1"],
@@ -247,6 +263,7 @@ Deno.test("killGroup(), waitGone(), stopGroup() and listGroup() refuse what is n
     [null, TypeError, "null"],
     [undefined, TypeError, "undefined"],
     [{ pid: 7, pgid: 7 }, TypeError, "pgid: 7"],
+    [child, TypeError, "a Deno.ChildProcess"],
   ];
   for (const [value, Class, part] of cases) {
     const target = untyped<number>(value);
@@ -258,6 +275,7 @@ Deno.test("killGroup(), waitGone(), stopGroup() and listGroup() refuse what is n
     ];
     for (const error of errors) assertError(error, Class, part);
   }
+  await child.status;
 });
 
 Deno.test(
@@ -295,6 +313,11 @@ Deno.test(
       }
       assertThrows(() => group.kill(untyped(signal)), Class);
     }
+    const hint = assertThrows(
+      () => killGroup(group, untyped("term")),
+      TypeError,
+    );
+    assertStringIncludes(hint.message, "its name is SIGTERM");
     assertEquals((await alive(unique)).length, 1);
   },
 );

@@ -15,7 +15,8 @@ Deno.test(
     timeout: 300_000,
   },
   async () => {
-    const trials = await runChaos(TRIALS, { denyFfi: isPortable });
+    const denyFfi = isPortable;
+    const trials = await runChaos(TRIALS, { denyFfi, atOnce: 6 });
     assertEquals(trials.length, TRIALS);
     assertEquals(trials.filter((trial) => trial.left.length > 0), []);
   },

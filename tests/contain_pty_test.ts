@@ -3,24 +3,21 @@
 // A contained program on a terminal.
 
 import { assertEquals } from "@std/assert";
-import { canContain, stopGroup } from "../process_group.ts";
+import { stopGroup } from "../process_group.ts";
 import { spawnPty } from "../pty.ts";
+import { WAITS as CONTAINS } from "./_contain.ts";
 import { NEEDS_FFI } from "./_pty_util.ts";
 import {
   alive,
   assertNoneAlive,
-  skipIf,
   uniqueSleep,
   until,
   watchLeaks,
 } from "./_util.ts";
 
-const isContainable = await canContain();
-
 const WAITS = {
   ...NEEDS_FFI,
-  ignore: NEEDS_FFI.ignore ||
-    skipIf(!isContainable, "PID namespaces cannot be made here").ignore,
+  ignore: NEEDS_FFI.ignore || CONTAINS.ignore,
 };
 
 watchLeaks();

@@ -4,25 +4,20 @@
 
 import { assertEquals } from "@std/assert";
 import { initScript, outerScript } from "../_platform/contain_script.ts";
-import { canContain } from "../process_group.ts";
 import { findUnshare } from "../_platform/contain.ts";
+import { isContainable, WAITS } from "./_contain.ts";
 import {
   alive,
   assertNoneAlive,
   decode,
   readUntil,
+  runAtOnce,
   skipIf,
   uniqueSleep,
   until,
+  untilAsleep,
   watchLeaks,
 } from "./_util.ts";
-
-const isContainable = await canContain();
-
-const WAITS = {
-  timeout: 60_000,
-  ...skipIf(!isContainable, "PID namespaces cannot be made here"),
-};
 
 /** Options for user namespaces, which root could do without. */
 const USER_OPTIONS = "--user --map-current-user";
@@ -72,99 +67,117 @@ function spawn(
   }).spawn();
 }
 
-for (const [name, shell] of Object.entries(shells)) {
-  for (const options of new Set([USER_OPTIONS, findOptions()])) {
-    const title = `the scripts in ${name} ${
-      options || "without a user namespace"
-    }`;
+/** Each shell with each kind of namespaces, by a name. */
+const KINDS = Object.entries(shells).flatMap(([name, shell]) =>
+  [...new Set([USER_OPTIONS, findOptions()])].map((options) => ({
+    name: `${name} ${options || "without a user namespace"}`,
+    shell,
+    options,
+  }))
+);
 
-    Deno.test(`${title} pass streams and the status on`, WAITS, async () => {
-      const child = spawn(
-        shell,
-        options,
-        "read line; echo out $line $(cd /proc; echo [0-9]*); echo err >&2; exit 9",
-      );
-      const writer = child.stdin.getWriter();
-      await writer.write(new TextEncoder().encode("in\n"));
-      await writer.close();
-      const { code, stdout, stderr } = await child.output();
-      // The init, the shell, and its subshell.
-      assertEquals(decode(stdout), "out in 1 2 3\n");
-      assertEquals(decode(stderr), "err\n");
-      assertEquals(code, 9);
-    });
-
-    Deno.test(
-      `${title} survive the signals that the command gets`,
-      WAITS,
-      async () => {
-        const unique = uniqueSleep();
-        const child = spawn(shell, options, `echo ready; exec sleep ${unique}`);
-        await readUntil(child.stdout, "ready\n");
-        Deno.kill(-child.pid, "SIGTERM");
-        const { code, stderr } = await finish(child);
-        assertEquals([code, stderr], [143, ""]);
-        await assertNoneAlive(unique);
-      },
-    );
-
-    Deno.test(
-      `${title} exit before a daemon, and the init after it`,
-      WAITS,
-      async () => {
-        const unique = uniqueSleep(1);
-        const daemon =
-          `setsid env -i sleep ${unique} >/dev/null 2>&1 </dev/null`;
-        const child = spawn(shell, options, `${daemon} & echo ready; exit 4`);
-        await readUntil(child.stdout, "ready\n");
-        const { code, stderr } = await finish(child);
-        assertEquals([code, stderr], [4, ""]);
-        const left = await alive(unique);
-        assertEquals(left.length, 2);
-        // To look who is there does no harm while somebody is.
-        Deno.kill(-child.pid, "SIGURG");
-        await until(
-          "the daemon has ended",
-          async () => (await alive(unique)).length < 2,
-        );
-        assertEquals((await alive(unique)).length <= 1, true);
-        await until(
-          "the init has ended",
-          async () => (await alive(unique)).length === 0,
-        );
-      },
-    );
-
-    Deno.test(`${title} end with the init by SIGKILL`, WAITS, async () => {
-      const unique = uniqueSleep();
-      const daemon = `setsid env -i sleep ${unique} >/dev/null 2>&1`;
-      const child = spawn(
-        shell,
-        options,
-        `${daemon} & echo ready; sleep ${unique}`,
-      );
-      await readUntil(child.stdout, "ready\n");
-      Deno.kill(-child.pid, "SIGKILL");
-      const { signal } = await finish(child);
-      assertEquals(signal, "SIGKILL");
-      await until(
-        "all have ended",
-        async () => (await alive(unique)).length === 0,
-      );
-    });
-  }
-
-  Deno.test(
-    `the scripts in ${name} tell when unshare fails`,
-    WAITS,
-    async () => {
-      const child = spawn(shell, "--nonsense", "echo it ran");
-      const { code, stderr } = await finish(child);
-      assertEquals(code, 125);
-      assertEquals(/nonsense/.test(stderr), true);
-    },
+/** Runs a case with each kind at once. */
+async function withEach(
+  t: Deno.TestContext,
+  run: (shell: string, options: string) => Promise<void>,
+): Promise<void> {
+  await runAtOnce(
+    t,
+    KINDS.map(({ name, shell, options }) => [name, () => run(shell, options)]),
   );
 }
+
+Deno.test("the scripts pass streams and the status on", WAITS, async (t) => {
+  await withEach(t, async (shell, options) => {
+    const child = spawn(
+      shell,
+      options,
+      "read line; echo out $line $(cd /proc; echo [0-9]*); echo err >&2; exit 9",
+    );
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode("in\n"));
+    await writer.close();
+    const { code, stdout, stderr } = await child.output();
+    // The init, the shell, and its subshell.
+    assertEquals(decode(stdout), "out in 1 2 3\n");
+    assertEquals(decode(stderr), "err\n");
+    assertEquals(code, 9);
+  });
+});
+
+Deno.test(
+  "the scripts survive the signals that the command gets",
+  WAITS,
+  async (t) => {
+    await withEach(t, async (shell, options) => {
+      const unique = uniqueSleep();
+      const child = spawn(shell, options, `echo ready; exec sleep ${unique}`);
+      await readUntil(child.stdout, "ready\n");
+      Deno.kill(-child.pid, "SIGTERM");
+      const { code, stderr } = await finish(child);
+      assertEquals([code, stderr], [143, ""]);
+      await assertNoneAlive(unique);
+    });
+  },
+);
+
+Deno.test(
+  "the outer script exits before a daemon, and the init after it",
+  WAITS,
+  async (t) => {
+    await withEach(t, async (shell, options) => {
+      const unique = uniqueSleep();
+      const daemon = `setsid env -i sleep ${unique} >/dev/null 2>&1 </dev/null`;
+      const child = spawn(shell, options, `${daemon} & echo ready; exit 4`);
+      await readUntil(child.stdout, "ready\n");
+      const { code, stderr } = await finish(child);
+      assertEquals([code, stderr], [4, ""]);
+      await untilAsleep(unique);
+      const [pid] = await alive(`sleep\0${unique}`);
+      // To look who is there does no harm while somebody is.
+      Deno.kill(-child.pid, "SIGURG");
+      assertEquals((await alive(unique)).length, 2);
+      Deno.kill(pid!, "SIGKILL");
+      // Bash looks every five seconds.
+      await until(
+        "the init has ended",
+        async () => (await alive(unique)).length === 0,
+        20_000,
+      );
+    });
+  },
+);
+
+Deno.test("the scripts end with the init by SIGKILL", WAITS, async (t) => {
+  await withEach(t, async (shell, options) => {
+    const unique = uniqueSleep();
+    const daemon = `setsid env -i sleep ${unique} >/dev/null 2>&1`;
+    const child = spawn(
+      shell,
+      options,
+      `${daemon} & echo ready; sleep ${unique}`,
+    );
+    await readUntil(child.stdout, "ready\n");
+    Deno.kill(-child.pid, "SIGKILL");
+    const { signal } = await finish(child);
+    assertEquals(signal, "SIGKILL");
+    await until(
+      "all have ended",
+      async () => (await alive(unique)).length === 0,
+    );
+  });
+});
+
+Deno.test("the scripts tell when unshare fails", WAITS, async (t) => {
+  const fail = async (shell: string) => {
+    const child = spawn(shell, "--nonsense", "echo it ran");
+    const { code, stderr } = await finish(child);
+    assertEquals(code, 125);
+    assertEquals(/nonsense/.test(stderr), true);
+  };
+  const cases = Object.entries(shells);
+  await runAtOnce(t, cases.map(([name, shell]) => [name, () => fail(shell)]));
+});
 
 /** What this user's namespaces are made with. */
 function findOptions(): string {

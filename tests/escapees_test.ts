@@ -12,6 +12,7 @@ import {
   textOf,
   uniqueSleep,
   until,
+  untilKilled,
   watchLeaks,
 } from "./_util.ts";
 
@@ -23,12 +24,6 @@ const TIMEOUT = { timeout: 30_000 };
 const daemon = (length: string, env = "") =>
   `setsid ${env} sleep ${length} >/dev/null 2>&1 </dev/null &
    until grep -qas sleep /proc/$!/comm; do :; done; echo ready; exec sleep 50`;
-
-/** Ends what a test has left on purpose, by pid. */
-async function end(text: string): Promise<void> {
-  for (const pid of await alive(text)) Deno.kill(pid, "SIGKILL");
-  await until("it is dead", async () => (await alive(text)).length === 0);
-}
 
 Deno.test(
   "stopGroup() stops and names a daemon of the group",
@@ -110,7 +105,7 @@ Deno.test(
     const report = await stopGroup(group);
     assertEquals(report.escaped.length, 1);
     assertEquals(await alive(length), [report.escaped[0]!.pid]);
-    await end(length);
+    await untilKilled(length);
   },
 );
 
@@ -127,7 +122,7 @@ Deno.test(
     assertEquals(report.escaped, []);
     assertEquals(report.escapees, "none");
     assertEquals((await alive(length)).length, 1);
-    await end(length);
+    await untilKilled(length);
   },
 );
 
@@ -174,20 +169,23 @@ Deno.test(
     const report = await stopGroup(group);
     assertEquals(report.escaped, []);
     assertEquals((await alive(length)).length, 2);
-    await end(length);
+    await untilKilled(length);
     await stranger.status;
   },
 );
+
+/** Generations of a tree, and how many must be there when it is stopped. */
+const STORMS = [[8, 1], [7, 40], [7, 200]] as const;
 
 for (const mode of ["", "setsid"]) {
   const what = mode
     ? "whose members call setsid"
     : "that forks as fast as it can";
   Deno.test(`stopGroup() ends a tree ${what}`, TIMEOUT, async () => {
-    for (const waitFor of [1, 40, 300]) {
+    for (const [depth, waitFor] of STORMS) {
       const length = uniqueSleep();
       const storm = fromRoot("tests/testdata/storm.sh");
-      const args = [storm, "9", length, ...mode ? [mode] : []];
+      const args = [storm, `${depth}`, length, ...mode ? [mode] : []];
       await using group = spawnGroup("sh", args, { graceMs: 300 });
       await until(
         "it forks",
@@ -224,7 +222,7 @@ Deno.test(
     const report = await stopGroup(group);
     assertEquals(report.escaped, []);
     assertEquals((await alive(length)).length, 1);
-    await end(length);
+    await untilKilled(length);
   },
 );
 
@@ -247,7 +245,7 @@ Deno.test(
     await readUntil(group.stdout, "ready");
     const report = await stopGroup(group);
     assertEquals(report.escaped, []);
-    await end(title.slice(0, 30));
+    await untilKilled(title.slice(0, 30));
   },
 );
 

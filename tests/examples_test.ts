@@ -8,60 +8,56 @@ import {
   assertNoneAlive,
   fromRoot,
   isPortable,
+  runAtOnce,
   skipIf,
   uniqueSleep,
 } from "./_util.ts";
 
 const TIMEOUT = { timeout: 30_000 };
 
-Deno.test(
-  "runJobs() gives each job its deadline and leaves nothing",
-  TIMEOUT,
-  async () => {
-    const length = uniqueSleep();
-    const jobs = [
-      "echo hi",
-      `echo hu; sleep ${length} & sleep ${length}`,
-      "exit 3",
-    ];
-    const seen: string[] = [];
-    const results = await runJobs(jobs, {
-      concurrency: 2,
-      jobMs: 1500,
-      allMs: 20_000,
-      onProgress: ({ command }, done, total) =>
-        seen.push(`${done}/${total} ${command}`),
-    });
-    assertEquals(results.map(({ outcome, output }) => [outcome, output]), [
-      ["ok", "hi\n"],
-      ["too late", "hu\n"],
-      ["failed", ""],
-    ]);
-    assertEquals(results.map(({ code }) => code), [0, undefined, 3]);
-    assertEquals(seen.length, 3);
-    await assertNoneAlive(length);
-  },
-);
-
-Deno.test(
-  "runJobs() ends all jobs at the deadline of all",
-  TIMEOUT,
-  async () => {
-    const length = uniqueSleep();
-    const job = `sleep ${length} & sleep ${length}`;
-    const results = await runJobs([job, job, job], {
-      concurrency: 2,
-      jobMs: 20_000,
-      allMs: 300,
-    });
-    assertEquals(results.map(({ outcome }) => outcome), [
-      "too late",
-      "too late",
-      "not started",
-    ]);
-    await assertNoneAlive(length);
-  },
-);
+Deno.test("runJobs() leaves nothing", TIMEOUT, async (t) => {
+  await runAtOnce(t, [
+    ["of jobs that have a deadline each", async () => {
+      const length = uniqueSleep();
+      const jobs = [
+        "echo hi",
+        `echo hu; sleep ${length} & sleep ${length}`,
+        "exit 3",
+      ];
+      const seen: string[] = [];
+      const results = await runJobs(jobs, {
+        concurrency: 2,
+        jobMs: 1500,
+        allMs: 20_000,
+        onProgress: ({ command }, done, total) =>
+          seen.push(`${done}/${total} ${command}`),
+      });
+      assertEquals(results.map(({ outcome, output }) => [outcome, output]), [
+        ["ok", "hi\n"],
+        ["too late", "hu\n"],
+        ["failed", ""],
+      ]);
+      assertEquals(results.map(({ code }) => code), [0, undefined, 3]);
+      assertEquals(seen.length, 3);
+      await assertNoneAlive(length);
+    }],
+    ["of jobs that have one deadline", async () => {
+      const length = uniqueSleep();
+      const job = `sleep ${length} & sleep ${length}`;
+      const results = await runJobs([job, job, job], {
+        concurrency: 2,
+        jobMs: 20_000,
+        allMs: 300,
+      });
+      assertEquals(results.map(({ outcome }) => outcome), [
+        "too late",
+        "too late",
+        "not started",
+      ]);
+      await assertNoneAlive(length);
+    }],
+  ]);
+});
 
 for (const transport of ["pipe", "pty"] as const) {
   const why = "a terminal needs FFI";
@@ -109,7 +105,7 @@ for (const transport of ["pipe", "pty"] as const) {
     options,
     async () => {
       const length = uniqueSleep();
-      const run = scoped(500, async (scope) => {
+      const run = scoped(200, async (scope) => {
         const talk = scope.start("sh", [
           "-c",
           `sleep ${length} & sleep ${length}`,

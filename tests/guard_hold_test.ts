@@ -2,24 +2,26 @@
 
 // How a guard is started, kept and ended by the program that it guards.
 
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
 import { holdGuard } from "../_platform/guard.ts";
 import { parentMark } from "../_platform/marks.ts";
-import { importMap, kill, WAITS } from "./_guard.ts";
+import { kill, WAITS } from "./_guard.ts";
 import {
   alive,
-  decode,
-  fromRoot,
   isAlive,
   isPortable,
+  runProgram,
   skipIf,
+  statOf,
   textOf,
   until,
 } from "./_util.ts";
 
-/** Pids of this program's guards. */
+/** Pids of this program's guards, which are its children; a subshell is not. */
 async function ownGuards(): Promise<number[]> {
-  return await alive(parentMark);
+  const pids = await alive(parentMark);
+  const stats = await Promise.all(pids.map(statOf));
+  return pids.filter((_, i) => stats[i]?.[1] === `${Deno.pid}`);
 }
 
 Deno.test(
@@ -118,19 +120,12 @@ Deno.test(
       ["--allow-run", true],
       ["--allow-run --deny-run=sh", false],
     ] as const;
-    for (const [flags, expected] of rows) {
-      const { stdout, stderr, code } = await new Deno.Command(Deno.execPath(), {
-        args: [
-          "run",
-          ...importMap,
-          "--allow-ffi",
-          ...flags.split(" "),
-          fromRoot("tests/testdata/guard_held.ts"),
-        ],
-        stdin: "null",
-      }).output();
-      assertEquals([decode(stderr), code], ["", 0]);
-      assertStringIncludes(decode(stdout), `guarded ${expected}\n`, flags);
-    }
+    await Promise.all(rows.map(async ([flags, expected]) => {
+      const { stdout, stderr, code } = await runProgram("guard_held.ts", {
+        flags: ["--allow-ffi", ...flags.split(" ")],
+      });
+      assertEquals([stderr, code], ["", 0]);
+      assertEquals(stdout, `guarded ${expected}\n`, flags);
+    }));
   },
 );

@@ -9,6 +9,7 @@ import {
   decode,
   fromRoot,
   isAlive,
+  runAtOnce,
   skipIf,
   uniqueSleep,
   until,
@@ -143,62 +144,72 @@ const RENAMED = `
 rename() { printf "$1" >/proc/$BASHPID/comm; sleep $0; }
 rename 'x\\n1 (y) S 1 1' & rename ') S 1 1 1 1 1\\n' & rename 'a b (' & wait`;
 
-for (const shell of shells) {
-  Deno.test(
-    `guardScript stops every kind of tree under ${shell[0]}`,
-    WAITS,
-    async () => {
-      const script = startScript(shell);
-      const env = { [script.mark]: "1" };
-      const trees: Tree[] = [];
-      for (const [tree, count] of [...TREES, [RENAMED, 3] as const]) {
-        trees.push(await startTree(tree, count, env));
-        await script.say(`+ ${trees.at(-1)!.pid} 0\n`);
-      }
-      await script.end();
-      for (const tree of trees) {
-        assertEquals(await alive(tree.unique), []);
-        await tree.kill();
-      }
-    },
+/** Runs a case under each shell at once. */
+async function underEach(
+  t: Deno.TestContext,
+  run: (shell: string[]) => Promise<void>,
+): Promise<void> {
+  await runAtOnce(
+    t,
+    shells.map((shell) => [`under ${shell[0]}`, () => run(shell)]),
   );
+}
 
-  Deno.test(
-    `guardScript stops whole sessions under ${shell[0]} without grep and sleep`,
-    WAITS,
-    async () => {
+Deno.test("guardScript stops every kind of tree", WAITS, async (t) => {
+  await underEach(t, async (shell) => {
+    const script = startScript(shell);
+    const env = { [script.mark]: "1" };
+    const trees = await Promise.all(
+      [...TREES, [RENAMED, 3] as const].map(([tree, count]) =>
+        startTree(tree, count, env)
+      ),
+    );
+    await script.say(trees.map(({ pid }) => `+ ${pid} 0\n`).join(""));
+    await script.end();
+    for (const tree of trees) {
+      assertEquals(await alive(tree.unique), []);
+      await tree.kill();
+    }
+  });
+});
+
+Deno.test(
+  "guardScript stops whole sessions without grep and sleep",
+  WAITS,
+  async (t) => {
+    await underEach(t, async (shell) => {
       const script = startScript(shell, { grep: "", sleep: "" });
-      const tree = await startTree(TREES[2]![0], TREES[2]![1]);
-      const renamed = await startTree(RENAMED, 3);
+      const [tree, renamed] = await Promise.all([
+        startTree(...TREES[2]!),
+        startTree(RENAMED, 3),
+      ]);
       await script.say(`+ ${tree.pid} 0\n+ ${renamed.pid} 0\n`);
       await script.end();
       assertEquals(await alive(tree.unique), []);
       assertEquals(await alive(renamed.unique), []);
       await tree.kill();
       await renamed.kill();
-    },
-  );
+    });
+  },
+);
 
-  Deno.test(
-    `guardScript keeps thousands of groups apart under ${shell[0]}`,
-    WAITS,
-    async () => {
-      const script = startScript(shell);
-      const stays = await startTree("exec sleep $0", 1);
-      const ends = await startTree("exec sleep $0", 1);
-      await script.say(`+ ${stays.pid} 0\n+ ${ends.pid} 0\n`);
-      const numbers = Array.from({ length: 3000 }, (_, i) => 50_000_000 + i);
-      await script.say(numbers.map((n) => `+ ${n} 0\n`).join(""));
-      await script.say(`- ${stays.pid}\n`);
-      await script.say(numbers.map((n) => `- ${n}\n`).join(""));
-      await script.end();
-      assertEquals(await alive(ends.unique), []);
-      assertEquals(await alive(stays.unique), [stays.pid]);
-      await stays.kill();
-      await ends.kill();
-    },
-  );
-}
+Deno.test("guardScript keeps thousands of groups apart", WAITS, async (t) => {
+  await underEach(t, async (shell) => {
+    const script = startScript(shell);
+    const stays = await startTree("exec sleep $0", 1);
+    const ends = await startTree("exec sleep $0", 1);
+    await script.say(`+ ${stays.pid} 0\n+ ${ends.pid} 0\n`);
+    const numbers = Array.from({ length: 3000 }, (_, i) => 50_000_000 + i);
+    await script.say(numbers.map((n) => `+ ${n} 0\n`).join(""));
+    await script.say(`- ${stays.pid}\n`);
+    await script.say(numbers.map((n) => `- ${n}\n`).join(""));
+    await script.end();
+    assertEquals(await alive(ends.unique), []);
+    assertEquals(await alive(stays.unique), [stays.pid]);
+    await stays.kill();
+    await ends.kill();
+  });
+});
 
 Deno.test(
   "guardScript spares what is younger than its announcement",
@@ -317,6 +328,7 @@ Deno.test("guardScript holds no descriptor of its caller", WAITS, async () => {
     ],
     stdin: "piped",
     stdout: "piped",
+    stderr: "null",
   }).spawn();
   const text = await new Response(child.stdout).text();
   // The output has come to its end while the guard runs.

@@ -9,13 +9,15 @@ import {
   spawnGroup,
   stopGroup,
 } from "../process_group.ts";
-import { allFlags, importMap } from "./_guard.ts";
 import { DISPOSABLE, NAMESPACE, runBelow } from "./_hostile.ts";
 import {
+  allFlags,
   assertNoneAlive,
   fromRoot,
+  importMap,
   isPortable,
   readUntil,
+  runAtOnce,
   runProgram,
   skipIf,
   textOf,
@@ -38,74 +40,21 @@ async function threads(pid: number): Promise<string[]> {
   return states.split("\n").filter((line) => /^State:\t[^ZX]/.test(line));
 }
 
-Deno.test(
-  "stopGroup() ends a process whose first thread is dead already",
-  { ...WAITS, ...LINUX },
-  async () => {
-    const run = ["run", "-A", ...importMap, FIRST_THREAD];
-    await using group = spawnGroup("sh", [
-      "-c",
-      `trap '' TERM; exec "$0" "$@"`,
-      Deno.execPath(),
-      ...run,
-    ], { stdin: "null", stdout: "piped", graceMs: 300 });
-    await readUntil(group.stdout, "ready");
-    await until("the first thread is a zombie", async () => {
-      const stat = await textOf("cat", `/proc/${group.pid}/stat`);
-      return / Z [^)]*$/.test(stat);
-    });
-    const [leader] = await listGroup(group);
-    assertEquals([leader?.pid, leader?.state], [group.pid, "S"]);
-    const report = await stopGroup(group);
-    assertEquals([report.forced, report.survivors], [true, []]);
-    assertEquals(await threads(group.pid), []);
-  },
-);
-
-Deno.test(
-  "spawnGroup() leaves no process whose first thread is dead when the program is killed",
-  { ...WAITS, ...LINUX },
-  async () => {
-    const child = new Deno.Command(Deno.execPath(), {
-      args: [
-        ...["run", ...importMap, ...allFlags],
-        ...[FIRST_THREAD, "group", ...importMap],
-      ],
-      stdin: "null",
-      stdout: "piped",
-      stderr: "null",
-    }).spawn();
-    const pid = Number(await readUntil(child.stdout, "\n"));
-    assert((await threads(pid)).length > 0);
-    child.kill("SIGKILL");
-    await Promise.all([child.status, child.stdout.cancel()]);
-    await until(
-      "nobody is left",
-      async () => (await threads(pid)).length === 0,
-    );
-  },
-);
-
 const perl = await textOf("sh", "-c", "command -v perl");
+const isUnable = skipIf(DISPOSABLE.ignore || perl === "", "no perl").ignore;
 
-for (const numbers of ["400", "30000"]) {
-  Deno.test(
-    `waitGone() is not fooled by a process with a new pid all the time, of ${numbers}`,
-    { ...DISPOSABLE, ...skipIf(DISPOSABLE.ignore || perl === "", "no perl") },
-    async () => {
-      const unique = uniqueSleep();
-      const platform = isPortable ? "portable" : "linux";
-      const limit =
-        `echo ${numbers} >/proc/sys/kernel/pid_max; "$0" "$@"; exit $?`;
-      const { stdout, stderr } = await runBelow(
-        [...NAMESPACE.slice(0, -1), limit],
-        "hostile_hop.ts",
-        [platform, unique],
-      );
-      assertEquals(stdout, "8 rounds, 0 wrong\n", stderr);
-      await assertNoneAlive(unique);
-    },
+/** Waits for processes that hop from number to number, of so many. */
+async function hop(numbers: number): Promise<void> {
+  const unique = uniqueSleep();
+  const platform = isPortable ? "portable" : "linux";
+  const limit = `echo ${numbers} >/proc/sys/kernel/pid_max; "$0" "$@"; exit $?`;
+  const { stdout, stderr } = await runBelow(
+    [...NAMESPACE.slice(0, -1), limit],
+    "hostile_hop.ts",
+    [platform, unique],
   );
+  assertEquals(stdout, "8 rounds, 0 wrong\n", stderr);
+  await assertNoneAlive(unique);
 }
 
 /** A `grep` that shows the caller alone and is killed before it gets further. */
@@ -117,30 +66,81 @@ echo "/proc/$2/stat:$caller"
 kill -KILL $$
 `;
 
-Deno.test(
-  "stopGroup() does not take a scan for whole that was killed",
-  { ...WAITS, ...LINUX },
-  async () => {
-    const unique = uniqueSleep();
-    const dir = await Deno.makeTempDir();
-    try {
-      await Deno.writeTextFile(`${dir}/grep`, KILLED_GREP, { mode: 0o755 });
-      const script = `echo ready; sleep ${unique}; :`;
-      const { stdout, stderr } = await runProgram("scan.ts", {
-        flags: ["-A", "--deny-ffi"],
-        args: ["sh", "-c", script],
-        env: { PATH: `${dir}:${Deno.env.get("PATH")}` },
+Deno.test("spawnGroup() and stopGroup() are not fooled by whoever hides", {
+  timeout: 60_000,
+  ...LINUX,
+}, async (t) => {
+  await runAtOnce(t, [
+    ["as a process whose first thread is dead already", async () => {
+      const run = ["run", "-A", ...importMap, FIRST_THREAD];
+      await using group = spawnGroup("sh", [
+        "-c",
+        `trap '' TERM; exec "$0" "$@"`,
+        Deno.execPath(),
+        ...run,
+      ], { stdin: "null", stdout: "piped", graceMs: 300 });
+      await readUntil(group.stdout, "ready");
+      await until("the first thread is a zombie", async () => {
+        const stat = await textOf("cat", `/proc/${group.pid}/stat`);
+        return / Z [^)]*$/.test(stat);
       });
-      const { members, survivors, listed } = JSON.parse(stdout);
-      assertEquals([members, survivors], ["signal0", 0], stderr);
-      // That somebody is there is known, but not who.
-      assertEquals(listed, [""]);
-      await assertNoneAlive(unique);
-    } finally {
-      await Deno.remove(dir, { recursive: true });
-    }
-  },
-);
+      const [leader] = await listGroup(group);
+      assertEquals([leader?.pid, leader?.state], [group.pid, "S"]);
+      const report = await stopGroup(group);
+      assertEquals([report.forced, report.survivors], [true, []]);
+      assertEquals(await threads(group.pid), []);
+    }],
+    ["as one that the guard is to end, with a dead first thread", async () => {
+      const child = new Deno.Command(Deno.execPath(), {
+        args: [
+          ...["run", ...importMap, ...allFlags],
+          ...[FIRST_THREAD, "group", ...importMap],
+        ],
+        stdin: "null",
+        stdout: "piped",
+        stderr: "null",
+      }).spawn();
+      const pid = Number(await readUntil(child.stdout, "\n"));
+      assert((await threads(pid)).length > 0);
+      child.kill("SIGKILL");
+      await Promise.all([child.status, child.stdout.cancel()]);
+      await until(
+        "nobody is left",
+        async () => (await threads(pid)).length === 0,
+      );
+    }],
+    [
+      "as a process with a new pid all the time, of 400",
+      () => hop(400),
+      isUnable,
+    ],
+    [
+      "as a process with a new pid all the time, of 30000",
+      () => hop(30_000),
+      isUnable,
+    ],
+    ["behind a scan that was killed", async () => {
+      const unique = uniqueSleep();
+      const dir = await Deno.makeTempDir();
+      try {
+        await Deno.writeTextFile(`${dir}/grep`, KILLED_GREP, { mode: 0o755 });
+        const script = `echo ready; sleep ${unique}; :`;
+        const { stdout, stderr } = await runProgram("scan.ts", {
+          flags: ["-A", "--deny-ffi"],
+          args: ["sh", "-c", script],
+          env: { PATH: `${dir}:${Deno.env.get("PATH")}` },
+        });
+        const { members, survivors, listed } = JSON.parse(stdout);
+        assertEquals([members, survivors], ["signal0", 0], stderr);
+        // That somebody is there is known, but not who.
+        assertEquals(listed, [""]);
+        await assertNoneAlive(unique);
+      } finally {
+        await Deno.remove(dir, { recursive: true });
+      }
+    }],
+  ]);
+});
 
 Deno.test(
   "stopGroup() needs no thread that the group has not got already",
@@ -153,12 +153,13 @@ Deno.test(
     await using group = spawnGroup("sh", [
       "-c",
       `trap '' TERM; echo ready; sleep ${uniqueSleep()}; :`,
-    ], { stdout: "piped", graceMs: 600 });
+    ], { stdout: "piped", graceMs: 20_000 });
     await readUntil(group.stdout, "ready");
     const before = await instances();
     const stopped = stopGroup(group);
     await new Promise((resolve) => setTimeout(resolve, 200));
     assertEquals(await instances(), before);
+    await stopGroup(group, { graceMs: 0 });
     assertEquals((await stopped).forced, true);
   },
 );

@@ -4,6 +4,7 @@
 
 import { assertEquals } from "@std/assert";
 import { assertLife, DISPOSABLE, live, NAMESPACE } from "./_hostile.ts";
+import { runAtOnce } from "./_util.ts";
 
 /** A shell line before the program starts, which nobody else is to notice. */
 function after(line: string, ...namespaces: string[]): string[] {
@@ -18,50 +19,40 @@ function after(line: string, ...namespaces: string[]): string[] {
 const UNSEEN = { members: ["signal0"] };
 
 Deno.test(
-  "a group is stopped by its number where there is no procfs",
+  "a group is stopped, whatever is missing",
   DISPOSABLE,
-  async () => {
-    assertLife(await live("none", after("mount -t tmpfs none /proc")), UNSEEN);
-  },
-);
-
-Deno.test(
-  "a group is stopped by its number when procfs is gone",
-  DISPOSABLE,
-  async () => {
-    const wrapper = after(":", "--mount-proc");
-    assertLife(await live("procfs", wrapper), UNSEEN);
-  },
-);
-
-Deno.test(
-  "a group is stopped by its number where procfs tells of another namespace",
-  DISPOSABLE,
-  async () => {
-    assertLife(await live("none", after(":")), UNSEEN);
-  },
-);
-
-Deno.test(
-  "a group is stopped without a guard where there is no shell",
-  DISPOSABLE,
-  async () => {
-    const hide = 'mount --bind /dev/null "$(readlink -f /bin/sh)"';
-    const life = await live("none", after(hide, "--mount-proc"));
-    // Without FFI it is the shell that looks.
-    const members = life.steps.get("stop")?.value as { members: string };
-    assertLife(life, { members: [members.members] });
-  },
-);
-
-Deno.test(
-  "a group is stopped where this process is the init of its namespace",
-  DISPOSABLE,
-  async () => {
-    const wrapper = NAMESPACE.slice(0, NAMESPACE.indexOf("sh"));
-    const life = await live("none", wrapper);
-    assertLife(life, { members: ["procfs"] });
-    // Only whom it has started itself does it reap.
-    assertEquals(life.steps.get("zombies")?.value, "");
+  async (t) => {
+    await runAtOnce(t, [
+      ["by its number where there is no procfs", async () => {
+        assertLife(
+          await live("none", after("mount -t tmpfs none /proc")),
+          UNSEEN,
+        );
+      }],
+      ["by its number when procfs is gone", async () => {
+        const wrapper = after(":", "--mount-proc");
+        assertLife(await live("procfs", wrapper), UNSEEN);
+      }],
+      [
+        "by its number where procfs tells of another namespace",
+        async () => {
+          assertLife(await live("none", after(":")), UNSEEN);
+        },
+      ],
+      ["without a guard where there is no shell", async () => {
+        const hide = 'mount --bind /dev/null "$(readlink -f /bin/sh)"';
+        const life = await live("none", after(hide, "--mount-proc"));
+        // Without FFI it is the shell that looks.
+        const members = life.steps.get("stop")?.value as { members: string };
+        assertLife(life, { members: [members.members] });
+      }],
+      ["where this process is the init of its namespace", async () => {
+        const wrapper = NAMESPACE.slice(0, NAMESPACE.indexOf("sh"));
+        const life = await live("none", wrapper);
+        assertLife(life, { members: ["procfs"] });
+        // Only whom it has started itself does it reap.
+        assertEquals(life.steps.get("zombies")?.value, "");
+      }],
+    ]);
   },
 );

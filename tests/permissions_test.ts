@@ -269,9 +269,57 @@ Deno.test("spawnGroup() has a guard if sh may be run", WAITS, async () => {
   }));
 });
 
+Deno.test(
+  "spawnPty() asks for the permission to run the program",
+  WITH_FFI,
+  async () => {
+    const script = `import { spawnPty } from "./pty.ts";
+    try { await spawnPty("true").status; console.log("ran"); } catch (error) {
+      console.log(error instanceof Deno.errors.NotCapable, error.message);
+    }`;
+    const run = (...flags: string[]) =>
+      runDeno([
+        "run",
+        "--no-prompt",
+        "--allow-ffi",
+        ...flags,
+        evalFile(script),
+      ]);
+    const [none, some] = await Promise.all([run(), run("--allow-run=true")]);
+    assertStringIncludes(none.stdout, "--allow-run");
+    assertEquals(some.stdout, "ran\n");
+  },
+);
+
+Deno.test(
+  "spawnPty() names the permission that is missing",
+  WAITS,
+  async () => {
+    const script = `import { spawnPty } from "./pty.ts";
+    try { spawnPty("true"); } catch (error) {
+      console.log(error instanceof Deno.errors.NotCapable, error.message);
+    }`;
+    const { stdout, stderr } = await runDeno(
+      ["run", "--no-prompt", "--allow-run", evalFile(script)],
+    );
+    assert(
+      stdout.startsWith("true ") && stdout.includes("--allow-ffi"),
+      stderr,
+    );
+  },
+);
+
 Deno.test("withDeadline() of a task needs no permission", {
   permissions: "none",
 }, async () => {
   const task = () => Promise.resolve("done");
   assertEquals(await withDeadline(task, 20_000), "done");
 });
+
+/** A module's text as something that can be run with few permissions. */
+function evalFile(script: string): string {
+  const url = new URL("../pty.ts", import.meta.url).href;
+  return `data:application/typescript,${
+    encodeURIComponent(script.replace("./pty.ts", url))
+  }`;
+}

@@ -61,6 +61,30 @@ Deno.test(
 );
 
 Deno.test(
+  "attachPty() types the end of its input at a shell's prompt",
+  NEEDS_FFI,
+  async () => {
+    const [command = "", ...args] = denoRun(
+      "tests/testdata/pty_attach.ts",
+      "exec bash --norc -i",
+    );
+    const child = new Deno.Command(command, {
+      args,
+      env: { NO_COLOR: "1" },
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+    const writer = child.stdin.getWriter();
+    // The last command runs in line mode when the input ends.
+    await writer.write(new TextEncoder().encode("echo o$((1))k\nsleep 0.3\n"));
+    await writer.close();
+    const output = decode((await child.output()).stdout);
+    assert(output.includes("o1k\r\n"), output);
+    assert(output.includes("ended 0"), output);
+  },
+);
+
+Deno.test(
   "attachPty() sends Ctrl-C to the program, not to this process",
   NEEDS_FFI,
   async () => {
@@ -84,7 +108,7 @@ Deno.test(
       "while ! stty size | grep '20 50'; do sleep .05; done; echo done",
       async (user) => {
         // The settings of the user's terminal change once it is attached.
-        await user.waitNoEcho(30_000);
+        await user.waitNoEcho(30_000, { raw: true });
         user.resize({ columns: 50, rows: 20 });
         await user.waitFor("done", 20_000);
       },
@@ -96,7 +120,8 @@ Deno.test(
   "attachPty() hands signals on and gives the terminal back",
   NEEDS_FFI,
   async () => {
-    for (const signal of ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const) {
+    const signals = ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const;
+    await Promise.all(signals.map(async (signal) => {
       const unique = uniqueSleep();
       const seen = await attached(
         `echo parent=$PPID; exec sleep ${unique}`,
@@ -108,7 +133,7 @@ Deno.test(
       const end = signal === "SIGTERM" ? "SIGHUP" : signal;
       assert(seen.includes(`ended ${end}`), seen);
       await assertNoneAlive(unique);
-    }
+    }));
   },
 );
 
@@ -116,19 +141,20 @@ Deno.test(
   "attachPty() gives the terminal back when this process ends in between",
   NEEDS_FFI,
   async () => {
-    for (const [after, code] of [["exit", 9], ["throw", 1], ["reject", 1]]) {
+    const ways = [["exit", 9], ["throw", 1], ["reject", 1]] as const;
+    await Promise.all(ways.map(async ([after, code]) => {
       const unique = uniqueSleep();
       const seen = await attached(
         `echo ready; exec sleep ${unique}`,
         () => Promise.resolve(),
-        { AFTER: String(after) },
+        { AFTER: after },
       );
       assert(seen.includes(`code ${code}`), seen);
       await until(
         "the guard has ended it",
         async () => (await alive(unique)).length === 0,
       );
-    }
+    }));
   },
 );
 

@@ -1,10 +1,16 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { spawnPty, type SpawnPtyOptions } from "../pty.ts";
+import { PtyWaitError, spawnPty, type SpawnPtyOptions } from "../pty.ts";
 import { listGroup } from "../process_group.ts";
 import { NEEDS_FFI, usage } from "./_pty_util.ts";
-import { assertNoneAlive, textOf, uniqueSleep, watchLeaks } from "./_util.ts";
+import {
+  assertNoneAlive,
+  forEachOf,
+  textOf,
+  uniqueSleep,
+  watchLeaks,
+} from "./_util.ts";
 
 watchLeaks();
 
@@ -23,10 +29,10 @@ Deno.test(
   "spawnPty() loses nothing of 20 KB that are printed at the end",
   NEEDS_FFI,
   async () => {
-    for (let round = 0; round < 100; round++) {
+    await forEachOf(Array.from({ length: 100 }), 4, async () => {
       const text = await outputOf("head -c 20000 /dev/zero | tr '\\0' x");
       assertEquals(text.length, 20_000);
-    }
+    });
   },
 );
 
@@ -140,6 +146,22 @@ Deno.test(
     await pty.write("s3cret-word\n");
     const { before } = await pty.waitFor([], 10_000, { allowEnd: true });
     assert(before.includes("length 11"), before);
+    assert(!before.includes("s3cret-word"), before);
+  },
+);
+
+Deno.test(
+  "Pty.waitNoEcho() takes no shell's prompt for a password prompt",
+  NEEDS_FFI,
+  async () => {
+    await using pty = spawnPty("bash", ["--norc", "-i"]);
+    // It hides what is typed, and shows it by itself.
+    await pty.waitNoEcho(10_000, { raw: true });
+    await assertRejects(() => pty.waitNoEcho(50), PtyWaitError);
+    await pty.write("read -rs secret; echo length ${#secret}\n");
+    await pty.waitNoEcho(10_000);
+    await pty.write("s3cret-word\n");
+    const { before } = await pty.waitFor("length 11", 10_000);
     assert(!before.includes("s3cret-word"), before);
   },
 );

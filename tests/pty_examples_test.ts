@@ -145,7 +145,7 @@ Deno.test("plexer.ts lets clients attach and detach", NEEDS_FFI, async () => {
   await withSession(async (dir) => {
     for (const word of ["first", "second"]) {
       await using client = plexer("attach", dir);
-      await client.waitNoEcho(30_000);
+      await client.waitNoEcho(30_000, { raw: true });
       await client.write(`echo ${word[0]}''${word.slice(1)}\r`);
       await client.waitFor(word, 20_000);
       await client.write("\x01d");

@@ -6,7 +6,12 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { spawnPty } from "../pty.ts";
 import { DeadlineExceededError, withDeadline } from "../timeout.ts";
 import { NEEDS_FFI, usage } from "./_pty_util.ts";
-import { assertNoneAlive, uniqueSleep, watchLeaks } from "./_util.ts";
+import {
+  assertNoneAlive,
+  forEachOf,
+  uniqueSleep,
+  watchLeaks,
+} from "./_util.ts";
 
 watchLeaks();
 
@@ -35,7 +40,7 @@ Deno.test(
   "spawnPty() loses nothing of 200 KB that are printed at a fast exit",
   NEEDS_FFI,
   async () => {
-    for (let round = 0; round < 60; round++) {
+    await forEachOf(Array.from({ length: 60 }), 4, async () => {
       await using pty = spawnPty("sh", [
         "-c",
         "stty -opost; head -c 200000 /dev/zero",
@@ -43,7 +48,7 @@ Deno.test(
       const bytes = await new Response(pty.readable).bytes();
       assertEquals(bytes.length, 200_000);
       assert((await pty.status).success);
-    }
+    });
   },
 );
 
@@ -78,11 +83,11 @@ Deno.test(
     const timer = countTicks();
     const writing = pty.write(new Uint8Array(1024 * 1024));
     const rejected = assertRejects(() => writing, Deno.errors.BrokenPipe);
-    await assertRejects(() => withDeadline(pty, 2000), DeadlineExceededError);
+    await assertRejects(() => withDeadline(pty, 1500), DeadlineExceededError);
     const { ticks, worstMs } = timer.stop();
     await rejected;
     const { cpuMs } = await usage();
-    assert(ticks > 50, `${ticks} ticks of 200`);
+    assert(ticks > 40, `${ticks} ticks of 150`);
     assert(worstMs < 1000, `a timer was ${worstMs} ms late`);
     assert(
       cpuMs - before.cpuMs < 1000,
@@ -102,7 +107,7 @@ Deno.test(
     }
     await using pty = spawnPty("sh", [
       "-c",
-      `stty raw -echo; echo ready; sleep 1; head -c ${data.length} | sha256sum`,
+      `stty raw -echo; echo ready; sleep .3; head -c ${data.length} | sha256sum`,
     ]);
     await pty.waitFor("ready", 10_000);
     await pty.write(data);
@@ -154,7 +159,7 @@ Deno.test(
       assert(threads - before.threads <= 4 + 2, `${threads} threads`);
       const startedAt = performance.now();
       await Deno.readTextFile(new URL(import.meta.url));
-      assert(performance.now() - startedAt < 1000);
+      assert(performance.now() - startedAt < 10_000);
     } finally {
       await Promise.all(ptys.map((pty) => pty[Symbol.asyncDispose]()));
     }

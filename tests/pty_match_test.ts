@@ -2,11 +2,8 @@
 
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { OutputBuffer } from "../_pty_buffer.ts";
-import {
-  PatternSearch,
-  type PtyPattern,
-  RESCAN_LENGTH,
-} from "../_pty_match.ts";
+import { PatternSearch, RESCAN_LENGTH } from "../_pty_match.ts";
+import type { PtyPattern } from "../pty.ts";
 
 /** A small random generator with a seed (mulberry32), so that runs repeat. */
 function randomSource(seed: number): (below: number) => number {

@@ -175,6 +175,63 @@ for (const platform of platforms) {
   );
 }
 
+/** No program of the system has it. */
+const NAME = "of-this-test";
+
+/** What becomes of a program that was found in PATH before. */
+const CHANGES: ((root: string) => Promise<void>)[] = [
+  async (root) => {
+    // Another one is the first.
+    await Deno.writeTextFile(`${root}/other/${NAME}`, "#!/bin/sh\necho 2\n");
+    await Deno.chmod(`${root}/other/${NAME}`, 0o755);
+  },
+  (root) => Deno.chmod(`${root}/other/${NAME}`, 0o644),
+  async (root) => {
+    await Deno.remove(`${root}/other/${NAME}`);
+    await Deno.mkdir(`${root}/other/${NAME}`);
+  },
+  (root) => Deno.writeTextFile(`${root}/dir/${NAME}`, 'echo "$0" "$@"\n'),
+  (root) => Deno.rename(`${root}/dir/${NAME}`, `${root}/${NAME}`),
+  (root) => Deno.rename(`${root}/${NAME}`, `${root}/dir/${NAME}`),
+  (root) => {
+    // In ~ that is only the shell's word for it.
+    Deno.env.set("HOME", root);
+    Deno.env.set("PATH", `~:${Deno.env.get("PATH")}`);
+    return Deno.rename(`${root}/top`, `${root}/${NAME}`);
+  },
+  () => Promise.resolve(Deno.env.set("PATH", "/nope")),
+];
+
+for (const platform of platforms) {
+  Deno.test(
+    `${platform.name}.spawn() looks for a program each time`,
+    WAITS,
+    async () => {
+      const { HOME = "", PATH = "" } = Deno.env.toObject();
+      await withPrograms(async () => {
+        const root = Deno.cwd();
+        await Deno.rename("dir/script", `dir/${NAME}`);
+        Deno.env.set("PATH", `${root}/other:${root}/dir:${PATH}`);
+        const check = async (step: number) => {
+          for (const args of [["a"], ["b"]]) {
+            const expected = await onCommand([NAME, args]);
+            const actual = await onPlatform(platform, [NAME, args]);
+            assertEquals(actual, expected, `change ${step}`);
+          }
+        };
+        await check(0);
+        for (const [i, change] of CHANGES.entries()) {
+          await change(root);
+          await check(i + 1);
+        }
+      }).finally(() => {
+        Deno.env.set("HOME", HOME);
+        Deno.env.set("PATH", PATH);
+      });
+    },
+  );
+}
+
 const PERMITTED: Call[] = [
   ["sleep", ["0"]],
   ["true"],

@@ -5,7 +5,7 @@
 
 import { spawnGroup } from "../../process_group.ts";
 
-for (const script of Deno.args) {
+await Promise.all(Deno.args.map(async (script) => {
   const { stdout } = spawnGroup("sh", ["-c", script], {
     contain: true,
     stdin: "null",
@@ -15,6 +15,6 @@ for (const script of Deno.args) {
   });
   // One chunk says that the tree stands; the pipe stays open.
   await stdout.getReader().read();
-}
+}));
 console.log("ready");
 setTimeout(() => {}, 60_000);

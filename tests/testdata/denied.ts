@@ -8,6 +8,8 @@ import { SurvivorsError } from "../../process_group.ts";
 
 const group = spawnGroup("sleep", Deno.args, {
   graceMs: 10_000,
+  // A guard is still root.
+  outlive: true,
   stdout: "null",
   stderr: "null",
 });

@@ -87,8 +87,10 @@ const CONDITIONS: Record<string, Condition> = {
     },
     // Each number is given out more than once.
     async begin() {
-      for (let i = 0; i < 120; i++) {
-        const group = spawnGroup("sh", ["-c", "(:) & (:) & (:) & :"], options);
+      const forks =
+        "for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do (:) & done";
+      for (let i = 0; i < 40; i++) {
+        const group = spawnGroup("sh", ["-c", forks], options);
         await group.output();
         await waitGone(group);
       }
@@ -196,10 +198,10 @@ await step("output", async () => {
 });
 await step("waitEnding", () => waitGone(ending));
 await step("deadline", () => withDeadline(late, 100));
-await step("stop", () => summarize(plain));
+await step("stop", () => summarize(plain, 3000));
 await step("stopProof", () => summarize(proof));
 await step("stopHeadless", () => summarize(headless));
-await step("stopJobs", () => summarize(jobs));
+await step("stopJobs", () => summarize(jobs, 3000));
 await step("dispose", () => scoped[Symbol.asyncDispose]());
 
 end?.();

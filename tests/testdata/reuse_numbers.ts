@@ -36,7 +36,7 @@ async function runInNamespace(): Promise<number> {
 async function startStranger(
   pid: number,
 ): Promise<Deno.ChildProcess | null> {
-  for (let i = 0; i < 4 * pidMax; i++) {
+  for (let i = 0; i < 4 * pidMax && isFree(pid); i++) {
     // The fork after this one takes the next number, if nobody is quicker.
     Deno.writeTextFileSync("/proc/sys/kernel/ns_last_pid", `${pid - 1}`);
     const child = new Deno.Command("sleep", {
@@ -53,14 +53,20 @@ async function startStranger(
   return null;
 }
 
+/** Whether neither a process nor a thread has the number. */
+function isFree(pid: number): boolean {
+  try {
+    Deno.statSync(`/proc/${pid}`);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
 /** Waits until init has reaped a process, so that its number is free. */
 async function reaped(pid: number): Promise<void> {
   for (let i = 0; i < 2000; i++) {
-    try {
-      Deno.kill(pid, 0 as unknown as Deno.Signal);
-    } catch {
-      return;
-    }
+    if (isFree(pid)) return;
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   throw new Error(`Process ${pid} is still there`);

@@ -183,6 +183,10 @@ class Stop {
     return this.#plan.escapees === "ignore";
   }
 
+  get #looksForEscapees(): boolean {
+    return !this.#ignoresEscapees && this.#target.query.marks;
+  }
+
   #query(): ScanQuery {
     return this.#ignoresEscapees
       ? memberQuery(this.#target)
@@ -196,8 +200,7 @@ class Stop {
    */
   #isOver(round: number, withoutEscapees: number): boolean {
     const nobodyWasThere = round === 0 && !this.#reachedSomebody;
-    const looksForThem = !this.#ignoresEscapees && this.#target.query.marks;
-    return nobodyWasThere || withoutEscapees >= 2 || !looksForThem;
+    return nobodyWasThere || withoutEscapees >= 2 || !this.#looksForEscapees;
   }
 
   #escapees(snapshot: Snapshot): ProcessInfo[] {
@@ -309,7 +312,8 @@ class Stop {
       escaped: [...this.#escaped.values()],
       survivors,
       members: snapshot.members,
-      escapees: this.#ignoresEscapees ? "none" : snapshot.escapees,
+      // A scan that others had asked for shows more.
+      escapees: this.#looksForEscapees ? snapshot.escapees : "none",
       guarded: this.#target.guarded,
     };
   }

@@ -73,21 +73,21 @@ async function runCommand(request: TimeoutRun): Promise<Ending> {
   for (const type of ["error", "unhandledrejection"]) {
     addEventListener(type, (event) => failUnexpectedly(event, watch));
   }
+  // A signal that comes before the start waits until it can be passed on.
+  if (!watch.isCallerIgnoring) watch.listen();
   try {
-    // A signal that comes before the start waits until it can be passed on.
-    if (!watch.isCallerIgnoring) watch.listen();
-    try {
-      watch.job = startJob(request, startPty);
-    } catch (error) {
-      return failedToStart(request.command, error);
-    }
-    // Listening to one signal changes others too. The command must not inherit
-    // that where the caller, such as nohup(1), wants it to ignore some.
-    if (watch.isCallerIgnoring) watch.listen();
-    return await watch.end();
-  } finally {
-    watch.release();
+    watch.job = startJob(request, startPty);
+  } catch (error) {
+    return failedToStart(request.command, error);
   }
+  // Listening to one signal changes others too. The command must not inherit
+  // that where the caller, such as nohup(1), wants it to ignore some.
+  if (watch.isCallerIgnoring) watch.listen();
+  const ending = await watch.end();
+  // Whoever ends by a status listens to the last: a signal that is on its way
+  // would end it otherwise.
+  if (ending.signal !== undefined) watch.release();
+  return ending;
 }
 
 /** An error that nobody catches must not leave the command alone. */

@@ -50,40 +50,30 @@ async function lateJob(
 }
 
 Deno.test(
-  "listGroup() shows a job that was born after the leader's end",
-  WAITS,
-  async () => {
-    const { group } = await lateJob();
-    await using _ = group;
-    const members = await listGroup(group);
-    assertEquals(members.map(({ command }) => command), ["sleep"]);
-  },
-);
-
-Deno.test(
-  "stopGroup() that ignores escapees stops such a job, which is none",
-  WAITS,
-  async () => {
-    const { group, unique } = await lateJob();
-    await using _ = group;
-    const report = await stopGroup(group, { escapees: "ignore" });
-    assertEquals(report.survivors, []);
-    assertEquals(report.escapees, "none");
-    await assertNoneAlive(unique);
-  },
-);
-
-Deno.test(
-  "spawnGroup() stops such a job on abort",
+  "a job that was born after the leader's end is listed, stopped, and no escapee",
   WAITS,
   async () => {
     const controller = new AbortController();
-    const { group, unique } = await lateJob({ signal: controller.signal });
-    await using _ = group;
+    const { signal } = controller;
+    const [listed, stopped, aborted] = await Promise.all(
+      [{}, {}, { signal }].map(lateJob),
+    );
+    await using _listed = listed!.group;
+    await using _stopped = stopped!.group;
+    await using _aborted = aborted!.group;
+
+    const members = await listGroup(listed!.group);
+    assertEquals(members.map(({ command }) => command), ["sleep"]);
+
+    const report = await stopGroup(stopped!.group, { escapees: "ignore" });
+    assertEquals(report.survivors, []);
+    assertEquals(report.escapees, "none");
+    await assertNoneAlive(stopped!.unique);
+
     controller.abort();
     await until(
       "it is stopped",
-      async () => (await alive(unique)).length === 0,
+      async () => (await alive(aborted!.unique)).length === 0,
     );
   },
 );

@@ -3,6 +3,7 @@
 /** A program that has groups, and how to see what it leaves behind. */
 
 import { assert } from "@std/assert";
+import { toText } from "@std/streams/to-text";
 import {
   alive,
   allFlags,
@@ -122,7 +123,7 @@ export class Parent implements AsyncDisposable {
     const [status, , stderr] = await Promise.all([
       this.child.status,
       this.child.stdout.cancel(),
-      new Response(this.child.stderr).text(),
+      toText(this.child.stderr),
     ]);
     await this.#writer.close().catch(() => {
       // The program has closed its end.

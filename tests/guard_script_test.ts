@@ -3,6 +3,7 @@
 // The guard's script by itself, under each shell and with what may be missing.
 
 import { assert, assertEquals } from "@std/assert";
+import { toText } from "@std/streams/to-text";
 import { guardScript } from "../_platform/guard_script.ts";
 import {
   alive,
@@ -330,7 +331,7 @@ Deno.test("guardScript holds no descriptor of its caller", WAITS, async () => {
     stdout: "piped",
     stderr: "null",
   }).spawn();
-  const text = await new Response(child.stdout).text();
+  const text: string = await toText(child.stdout);
   // The output has come to its end while the guard runs.
   assert(await isAlive(Number(text)));
   await child.stdin.close();

@@ -1,6 +1,7 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { toText } from "@std/streams/to-text";
 import { PtyWaitError, spawnPty, type SpawnPtyOptions } from "../pty.ts";
 import { listGroup } from "../process_group.ts";
 import { NEEDS_FFI, usage } from "./_pty_util.ts";
@@ -20,7 +21,7 @@ async function outputOf(
   options: SpawnPtyOptions = {},
 ): Promise<string> {
   await using pty = spawnPty("sh", ["-c", `stty -opost; ${script}`], options);
-  const text = await new Response(pty.readable).text();
+  const text: string = await toText(pty.readable);
   await pty.status;
   return text;
 }
@@ -97,7 +98,7 @@ Deno.test(
       ]);
       await pty.waitFor("begun", 10_000);
       await pty.write("\n");
-      const text = await new Response(pty.readable).text();
+      const text: string = await toText(pty.readable);
       assert(text.includes("early"), text);
       assert((await pty.status).success);
     }
@@ -113,7 +114,7 @@ Deno.test(
       "-c",
       "(trap '' HUP; echo begun; sleep .2; echo late) & sleep .05; echo early",
     ], { drainMs: 10_000 });
-    const text = await new Response(pty.readable).text();
+    const text: string = await toText(pty.readable);
     assert(text.includes("early") && text.includes("late"), text);
   },
 );

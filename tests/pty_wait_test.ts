@@ -9,6 +9,7 @@ import {
   assertRejects,
   assertThrows,
 } from "@std/assert";
+import { toText } from "@std/streams/to-text";
 import { PtyWaitError, spawnPty } from "../pty.ts";
 import { NEEDS_FFI } from "./_pty_util.ts";
 import { countListeners, watchLeaks } from "./_util.ts";
@@ -30,7 +31,7 @@ Deno.test(
       droppedBytes: 0,
     });
     assertEquals((await pty.waitFor("é", 10_000)).before, "\r\nthree ");
-    assertEquals(await new Response(pty.readable).text(), " four");
+    assertEquals(await toText(pty.readable), " four");
   },
 );
 

@@ -16,7 +16,7 @@ import type {
 } from "./_platform/platform.ts";
 import { isLive } from "./_platform/stat.ts";
 import { OutputReader } from "./_output.ts";
-import { Looks, overlooked, unlisted } from "./_looks.ts";
+import { lookAt, Looks, overlooked, unlisted } from "./_looks.ts";
 import {
   type EscapeePolicy,
   stop,
@@ -299,8 +299,8 @@ export class GroupHandle implements Target {
   /** Whether nobody is there, in whatever group of the session. */
   async #isSeenEmpty(): Promise<boolean> {
     if (this.signal(0) !== "gone") return false;
-    const snapshot = await this.platform.scan(this.query);
-    return !snapshot.failed && this.members(snapshot).length === 0;
+    const { snapshot, members } = await lookAt(this, () => this.query);
+    return !snapshot.failed && members.length === 0;
   }
 
   /** Lets everything go if the leader was the last, without a signal. */

@@ -48,7 +48,7 @@ export async function lookAt(
   query: () => ScanQuery,
 ): Promise<Look> {
   const look = await lookOnce(target, query());
-  if (look.members.length > 0 || !look.query.sessions?.length) return look;
+  if (look.members.length > 0 || !target.platform.holdsIdentity) return look;
   const isDoubtful = target.signal(0) === "gone" &&
     showsAnybody(look.snapshot, target);
   return isDoubtful ? await lookOnce(target, query()) : look;

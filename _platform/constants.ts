@@ -19,6 +19,7 @@ export const C = {
   F_GETFL: 3,
   F_SETFL: 4,
   F_DUPFD_CLOEXEC: 1030,
+  F_GETPIPE_SZ: 1032,
   // <fcntl.h>, faccessat(2) and statx(2)
   AT_FDCWD: -100,
   AT_EACCESS: 0x200,

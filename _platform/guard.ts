@@ -94,18 +94,18 @@ class GuardKeeper {
   hold(): GuardHold {
     this.#holds++;
     const guarded = this.#ensure();
-    let pid: number | null = null;
+    let announced: Announced | null = null;
     let over = false;
     return {
       guarded,
       announce: (leader, bornBy) => {
-        pid = leader;
-        this.#announce({ pid, at: performance.now(), bornBy });
+        announced = { pid: leader, at: performance.now(), bornBy };
+        this.#announce(announced);
       },
       standDown: async () => {
         if (over) return;
         over = true;
-        await this.#standDown(pid);
+        await this.#standDown(announced);
       },
     };
   }
@@ -130,11 +130,12 @@ class GuardKeeper {
     this.#ensure();
   }
 
-  async #standDown(pid: number | null): Promise<void> {
+  async #standDown(leader: Announced | null): Promise<void> {
     this.#holds--;
-    if (pid !== null) {
-      this.#announced.delete(pid);
-      this.#guard?.standDown(pid);
+    // The number may be a later group's by now.
+    if (leader && this.#announced.get(leader.pid) === leader) {
+      this.#announced.delete(leader.pid);
+      this.#guard?.standDown(leader.pid);
     }
     if (this.#holds > 0 || this.#lasting) return;
     // The next group starts a guard of its own while this one ends.

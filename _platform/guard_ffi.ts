@@ -16,8 +16,8 @@ const encoder = new TextEncoder();
 /** Bytes that a pipe takes whole or not at all, pipe(7). */
 const PIPE_BUF = 4096;
 
-/** So many bytes may wait in the pipe, which holds eight times as many. */
-const UNREAD_BYTES = 8192;
+/** The part of the pipe in which lines may wait to be read. */
+const UNREAD_PART = 1 / 8;
 
 /** Guards that have ended, or are about to, and are not reaped yet. */
 const ended = new Set<number>();
@@ -87,12 +87,16 @@ class FfiGuard implements Guard {
   #pipes: Pipes | null;
   /** What the pipe had no room for. */
   #backlog = "";
-  /** What the guard was not asked to read yet. */
+  /** What the guard was not asked to read yet, and how much that may be. */
   #unreadBytes = 0;
+  readonly #maxUnreadBytes: number;
 
   constructor(pid: number, pipes: Pipes) {
     this.#pid = pid;
     this.#pipes = pipes;
+    // A user with very many pipes gets small ones.
+    const pipeBytes = libc().fcntl(pipes.lines, C.F_GETPIPE_SZ, 0);
+    this.#maxUnreadBytes = pipeBytes * UNREAD_PART;
     // A guard that is stopped must not stop the event loop.
     libc().fcntl(pipes.lines, C.F_SETFL, C.O_NONBLOCK);
     libc().fcntl(pipes.end, C.F_SETFL, C.O_NONBLOCK);
@@ -145,7 +149,7 @@ class FfiGuard implements Guard {
   #send(line: string): void {
     this.#backlog += line;
     this.#unreadBytes += line.length;
-    if (this.#unreadBytes > UNREAD_BYTES) {
+    if (this.#unreadBytes > this.#maxUnreadBytes) {
       this.#unreadBytes = 0;
       this.#backlog += "=\n";
       this.#wake("=\n");

@@ -6,13 +6,14 @@ import { check, describeErrno, Errno, systemError } from "./errno.ts";
 import { inheritedEnvironment } from "./environment.ts";
 import { errno, libc } from "./libc.ts";
 import { markEnv } from "./marks.ts";
-import { reserveDescriptor } from "./pidfd.ts";
+import { endReserve, reserveDescriptor } from "./pidfd.ts";
 import type { SpawnRequest } from "./platform.ts";
 import { type FileAction, posixSpawn, type SpawnPlan } from "./posix_spawn.ts";
 import {
   currentDirectory,
   fileType,
   findProgram,
+  forgetFound,
   isExecutableFile,
   joinPath,
   lastFound,
@@ -47,11 +48,13 @@ interface PipeEnds {
 /** What to run and with which variables. */
 interface Program {
   readonly path: string;
-  /**
-   * How to look again if the path is only where it was found the last time. The
-   * start itself searches then, which takes a tenth of looking first.
-   */
+  /** How it was found; undefined where the start may not search by itself. */
   readonly search: SearchOptions | undefined;
+  /**
+   * Whether the path is only where it was found the last time. The start itself
+   * searches then, as execvp(3) does, which takes a tenth of looking first.
+   */
+  readonly isGuess: boolean;
   readonly cwd: string | undefined;
   /** Addresses of the variables that are this process's own. */
   readonly inherited: BigUint64Array;
@@ -80,6 +83,7 @@ export function spawnChild(wanted: SpawnRequest): SpawnedChild {
     for (const fd of ours) {
       if (fd !== null) libc().close(fd);
     }
+    endReserve();
     throw error;
   } finally {
     for (const fd of theirs) libc().close(fd);
@@ -101,7 +105,6 @@ function prepare(request: SpawnRequest): Program {
   const canSearchLate = mayRunAny && !request.contain && env.PATH === undefined;
   const known = canSearchLate ? lastFound(command, search) : undefined;
   const path = known ?? findOrThrow(command, search);
-  if (canSearchLate && !known) noteFound(command, path, search);
   const replaced = [
     ...Object.keys(env),
     ...(request.terminal ? SIZE_VARIABLES : []),
@@ -119,7 +122,8 @@ function prepare(request: SpawnRequest): Program {
   const marks = markEnv(request.group, request.outlive);
   return {
     path,
-    search: known === undefined ? undefined : search,
+    search: canSearchLate ? search : undefined,
+    isGuess: known !== undefined,
     cwd: request.cwd === undefined ? undefined : cwd,
     inherited: isWhole
       ? addresses
@@ -223,10 +227,10 @@ function start(
   program: Program,
   actions: readonly FileAction[],
 ): number {
-  const { path, search, cwd, inherited, env } = program;
+  const { path, search, isGuess, cwd, inherited, env } = program;
   const plan: SpawnPlan = {
-    path: search ? request.command : path,
-    searches: search !== undefined,
+    path: isGuess ? request.command : path,
+    searches: isGuess,
     argv: [path, ...request.args],
     inherited,
     env,
@@ -236,11 +240,14 @@ function start(
     resetSignals: request.terminal ? "all" : "pipe",
   };
   const result = posixSpawn(plan);
-  if (result.errno === 0) return result.pid;
-  if (search) {
+  if (result.errno === 0) {
+    if (search && !isGuess) noteFound(request.command, path, search);
+    return result.pid;
+  }
+  if (search && isGuess) {
+    forgetFound(request.command);
     const path = findOrThrow(request.command, search);
-    noteFound(request.command, path, search);
-    return start(request, { ...program, path, search: undefined }, actions);
+    return start(request, { ...program, path, isGuess: false }, actions);
   }
   if (result.errno !== Errno.ENOEXEC) throw reason(program, result.errno);
   const argv = [SHELL, ...plan.argv];

@@ -43,8 +43,13 @@ export function openChildPidfd(pid: number): number | null {
     closeReserve();
     fd = openPidfd(pid);
   }
-  if (isWorker()) closeReserve();
+  endReserve();
   return fd < 0 ? null : fd;
+}
+
+/** The start is over: a Worker keeps nothing open for the next one. */
+export function endReserve(): void {
+  if (isWorker()) closeReserve();
 }
 
 function closeReserve(): void {

@@ -32,8 +32,13 @@ export function lastFound(
   return found.path === path ? found.programs.get(command) : undefined;
 }
 
+/** A name is searched anew, since what was found cannot be started any more. */
+export function forgetFound(command: string): void {
+  found.programs.delete(command);
+}
+
 /**
- * Notes where a command was found, if it is a bare name that execvp(3) would
+ * Notes where a command was found and started, if it is a bare name that execvp(3) would
  * find there: that knows no `~`, and looks up relative entries from the child's
  * directory.
  */

@@ -175,8 +175,9 @@ for (const platform of platforms) {
   );
 }
 
-/** No program of the system has it. */
+/** No programs of the system have these names. */
 const NAME = "of-this-test";
+const LOST = "lost-of-this-test";
 
 /** What becomes of a program that was found in PATH before. */
 const CHANGES: ((root: string) => Promise<void>)[] = [
@@ -212,13 +213,17 @@ for (const platform of platforms) {
         const root = Deno.cwd();
         await Deno.rename("dir/script", `dir/${NAME}`);
         Deno.env.set("PATH", `${root}/other:${root}/dir:${PATH}`);
-        const check = async (step: number) => {
+        const check = async (step: number, name = NAME) => {
           for (const args of [["a"], ["b"]]) {
-            const expected = await onCommand([NAME, args]);
-            const actual = await onPlatform(platform, [NAME, args]);
+            const expected = await onCommand([name, args]);
+            const actual = await onPlatform(platform, [name, args]);
             assertEquals(actual, expected, `change ${step}`);
           }
         };
+        // The first one counts, also if it cannot be started.
+        await Deno.rename("dir/lost", `other/${LOST}`);
+        await Deno.copyFile(`dir/${NAME}`, `dir/${LOST}`);
+        await check(0, LOST);
         await check(0);
         for (const [i, change] of CHANGES.entries()) {
           await change(root);

@@ -14,7 +14,7 @@ import {
   type StopReport,
   SurvivorsError,
 } from "../process_group.ts";
-import { alive, textOf } from "../tests/_util.ts";
+import { alive, lookAtThisProcess, textOf } from "../tests/_util.ts";
 import { killProcess, type Outcome, TREES, WAYS } from "./_soak_kinds.ts";
 
 /** Groups that live at the same time. */
@@ -169,7 +169,7 @@ done | wc -l`;
 async function held(): Promise<Held> {
   let [descriptors, zombies] = [Infinity, Infinity];
   for (let i = 0; i < 3; i++) {
-    const [files, dead] = (await textOf("sh", "-c", HELD)).trim().split("\n");
+    const [files, dead] = (await lookAtThisProcess(HELD)).trim().split("\n");
     descriptors = Math.min(descriptors, Number(files));
     zombies = Math.min(zombies, Number(dead));
   }

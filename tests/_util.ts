@@ -310,27 +310,32 @@ interface Held {
 /** Prints the pids of the children; `$PPID` is this process. */
 const CHILDREN = "cat /proc/$PPID/task/*/children";
 
-/**
- * A child may look at this process without any permission. It waits for a line,
- * since the runtime opens a pidfd for it some time after it has started.
- */
-const HELD = `read line
-for pid in $(${CHILDREN}); do set -- "$@" /proc/$pid/status; done
+/** A child may look at this process without any permission. */
+const HELD = `for pid in $(${CHILDREN}); do set -- "$@" /proc/$pid/status; done
 grep -ls '^State:.Z' "$@"
 echo =
 exec readlink /proc/$PPID/fd/*`;
 
-async function held(known: string[]): Promise<Held> {
+/**
+ * What a script prints that looks at this process, `$PPID`. It waits for a line,
+ * since the runtime opens a pidfd for it some time after it has started.
+ */
+export async function lookAtThisProcess(script: string): Promise<string> {
   const child = new Deno.Command("sh", {
-    args: ["-c", HELD],
+    args: ["-c", `read line\n${script}`],
     stdin: "piped",
     stdout: "piped",
     stderr: "null",
   }).spawn();
   const writer = child.stdin.getWriter();
   await writer.write(new TextEncoder().encode("\n"));
-  const text = decode((await child.output()).stdout);
+  const { stdout } = await child.output();
   await writer.close();
+  return decode(stdout);
+}
+
+async function held(known: string[]): Promise<Held> {
+  const text = await lookAtThisProcess(HELD);
   const [zombies = [], files = []] = text.split("=\n").map((part) =>
     part.split("\n").filter((line) => line !== "")
   );

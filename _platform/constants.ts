@@ -11,18 +11,12 @@ export const C = {
   O_NOCTTY: 0o400,
   O_NONBLOCK: 0o4000,
   O_DIRECTORY: isArm ? 0o40000 : 0o200000,
-  O_NOFOLLOW: isArm ? 0o100000 : 0o400000,
   O_CLOEXEC: 0o2000000,
-  O_PATH: 0o10000000,
   // <fcntl.h>, fcntl(2)
-  F_SETFD: 2,
-  F_GETFL: 3,
   F_SETFL: 4,
-  F_DUPFD_CLOEXEC: 1030,
   F_GETPIPE_SZ: 1032,
   // <fcntl.h>, faccessat(2) and statx(2)
   AT_FDCWD: -100,
-  AT_EACCESS: 0x200,
   X_OK: 1,
   STATX_TYPE: 1,
   S_IFMT: 0o170000,

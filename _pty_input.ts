@@ -20,11 +20,19 @@ const END_POLL_MS = 50;
 /** What a key press types that means an end of file in raw mode. */
 const CONTROL_D = Uint8Array.of(4);
 
+/** Told of what is typed. */
+export interface InputObserver {
+  /** All of these bytes were typed, and they are no secret. */
+  input(bytes: Uint8Array): void;
+  /** Some bytes were typed just now. */
+  typed(): void;
+}
+
 /** Writes to the master in order. */
 export class PtyInput {
   #port: PtyPort;
   #longLines: LongLines;
-  #onTyped: ((bytes: Uint8Array) => void) | null;
+  #observer: InputObserver;
   #encoder = new TextEncoder();
   #last: Promise<void> = Promise.resolve();
   /** Bytes of the line that was begun, as far as it is known. */
@@ -37,11 +45,11 @@ export class PtyInput {
   constructor(
     port: PtyPort,
     longLines: LongLines,
-    onTyped: ((bytes: Uint8Array) => void) | null,
+    observer: InputObserver,
   ) {
     this.#port = port;
     this.#longLines = longLines;
-    this.#onTyped = onTyped;
+    this.#observer = observer;
   }
 
   /** What is typed from now to the end of the line stays out of the transcript. */
@@ -129,7 +137,10 @@ export class PtyInput {
       }
       const count = this.#port.write(rest);
       rest = rest.subarray(count);
-      if (count > 0) continue;
+      if (count > 0) {
+        this.#observer.typed();
+        continue;
+      }
       const watch = this.#port.watch("write");
       this.#cancelWatch = () => watch.cancel();
       await watch.ready;
@@ -157,7 +168,7 @@ export class PtyInput {
   #record(bytes: Uint8Array, modes: TerminalModes | null): void {
     const isHidden = this.#isSecret || (modes?.canonical && !modes.echo);
     if (bytes.includes(10) || bytes.includes(13)) this.#isSecret = false;
-    if (!isHidden) this.#onTyped?.(bytes);
+    if (!isHidden) this.#observer.input(bytes);
   }
 }
 

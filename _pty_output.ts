@@ -5,6 +5,7 @@
  * and what is left of it once the program has ended.
  */
 
+import { Answers } from "./_pty_answer.ts";
 import { OutputBuffer } from "./_pty_buffer.ts";
 import { type Found, PatternSearch } from "./_pty_match.ts";
 import { PtyReadableStream } from "./_pty_stream.ts";
@@ -42,6 +43,7 @@ export class PtyOutput {
   #isBusy = false;
   /** Counts what was read, since finish() reads too. */
   #arrivals = 0;
+  readonly #answers = new Answers();
   #expiry = Promise.withResolvers<void>();
   #isExpired = false;
   #hasEnded = false;
@@ -152,6 +154,12 @@ export class PtyOutput {
     this.#cancelWatch();
   }
 
+  /** Something was typed, which a program may answer at once. */
+  expectAnswer(): void {
+    // Whoever waits has to look for the answer instead.
+    if (this.#answers.expect()) this.#cancelWatch();
+  }
+
   /** Resolves to true once more was read, to false at the end of the output. */
   more(): Promise<boolean> {
     this.#reading ??= this.#read().finally(() => this.#reading = null);
@@ -225,6 +233,7 @@ export class PtyOutput {
         const bytes = this.#port.read();
         if (bytes === "end") break;
         if (bytes === "again") {
+          if (this.#answers.look((ms) => this.#port.lookFor(ms))) continue;
           await this.#readable();
           hasWaited = true;
         } else {
@@ -254,8 +263,9 @@ export class PtyOutput {
   async #readable(): Promise<void> {
     const watch = this.#port.watch("read");
     this.#cancelWatch = () => watch.cancel();
-    await watch.ready;
+    const isReady = await watch.ready;
     this.#cancelWatch = () => {};
+    if (isReady) this.#answers.arrived();
   }
 
   #take(bytes: Uint8Array): void {
@@ -267,6 +277,7 @@ export class PtyOutput {
   #end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
+    this.#answers.end();
     this.#port.close();
     this.#ended.resolve();
   }

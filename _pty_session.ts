@@ -90,12 +90,11 @@ export class PtySession implements Pty {
     transcript?.start({ ...settings.size, term: settings.term });
     this.#device = device;
     this.#transcript = transcript;
-    this.#input = new PtyInput(
-      device,
-      settings.longLines,
-      transcript && ((bytes) => transcript.input(bytes)),
-    );
     this.#output = new PtyOutput(device, transcript);
+    this.#input = new PtyInput(device, settings.longLines, {
+      input: (bytes) => transcript?.input(bytes),
+      typed: () => this.#output.expectAnswer(),
+    });
     this.readable = this.#output.readable;
     this.writable = ptyWritableStream((bytes) => this.#input.write(bytes));
     this.#output.ended.then(() => this.#onEnd());

@@ -2,6 +2,7 @@
 
 /** Pseudo-terminals of Linux, pty(7), and their settings, termios(3). */
 
+import { Backoff } from "./backoff.ts";
 import { C } from "./constants.ts";
 import { callError, check, Errno, systemError } from "./errno.ts";
 import { errno, libc } from "./libc.ts";
@@ -57,6 +58,9 @@ export interface TerminalModes {
 /** The settings of a terminal, to be given back to it later. */
 export type SavedModes = Uint8Array<ArrayBuffer>;
 
+/** Where a number of bytes is told, for one call at a time. */
+const COUNT = new Int32Array(1);
+
 /** The size of the terminal behind a descriptor; null if it is none. */
 export function terminalSize(fd: number): Size | null {
   const winsize = new Uint16Array(4);
@@ -88,6 +92,8 @@ export interface PtyPort {
   write(bytes: Uint8Array): number;
   /** Waits once until it may be read or written again. */
   watch(direction: Direction): Watch;
+  /** Looks for output so many milliseconds long, and holds everything else up. */
+  lookFor(ms: number): boolean;
   modes(): TerminalModes | null;
   /** How many typed bytes the program could read at this moment. */
   unreadBytes(): number;
@@ -102,6 +108,16 @@ export interface PtyPort {
  */
 const TRANSFER_BYTES = 256 * 1024;
 
+/** After so many bytes in one go more is likely to follow at once. */
+const MUCH_BYTES = 4096;
+
+/**
+ * How long it takes a thread of the kernel at most to bring the next page, in
+ * milliseconds. A read that comes before would sleep until then, and to put two
+ * cores to sleep and wake them costs more time than the page does.
+ */
+const PAGE_MS = 0.05;
+
 /**
  * A pseudo-terminal: the master, and the slave that is held open so that the
  * master does not report an end before the program has ended.
@@ -114,6 +130,7 @@ export class PtyDevice implements PtyPort {
   #slave: number;
   #size: Size;
   #isOpen = true;
+  readonly #pages = new Backoff();
   /** Shared by all reads: what was read is copied before the next one. */
   static #scratch: Uint8Array<ArrayBuffer> | null = null;
 
@@ -155,10 +172,7 @@ export class PtyDevice implements PtyPort {
   }
 
   unreadBytes(): number {
-    const count = new Int32Array(1);
-    if (this.#slave === -1) return 0;
-    check("ioctl", libc().ioctl(this.#slave, TTY.FIONREAD, count));
-    return count[0]!;
+    return this.#slave === -1 ? 0 : unreadBytes(this.#slave);
   }
 
   /**
@@ -174,6 +188,9 @@ export class PtyDevice implements PtyPort {
       const count = libc().read(this.master, rest, rest.length);
       if (count > 0) {
         length += count;
+        if (length >= MUCH_BYTES && this.#pages.isDue()) {
+          this.#pages.record(this.lookFor(PAGE_MS));
+        }
         continue;
       }
       const number = count === 0 ? Errno.EIO : errno();
@@ -185,6 +202,19 @@ export class PtyDevice implements PtyPort {
       throw callError("read", number);
     }
     return scratch.subarray(0, length);
+  }
+
+  /**
+   * Looks again and again, so that this thread need not sleep. With one core
+   * nothing would arrive meanwhile.
+   */
+  lookFor(ms: number): boolean {
+    if (!this.#isOpen || !hasCores()) return false;
+    const endAt = performance.now() + ms;
+    do {
+      if (unreadBytes(this.master) > 0) return true;
+    } while (performance.now() < endAt);
+    return false;
   }
 
   /** Types what the kernel takes, without waiting; returns how many bytes. */
@@ -239,6 +269,21 @@ export class PtyDevice implements PtyPort {
     view.setUint32(TERMIOS.lflag, wanted, true);
     check("tcsetattr", libc().tcsetattr(this.#slave, TTY.TCSANOW, termios));
   }
+}
+
+/** Undefined before the first use, since asking takes longer than a look. */
+let cores: number | undefined;
+
+/** Whether a program can run while this thread does. */
+function hasCores(): boolean {
+  cores ??= navigator.hardwareConcurrency;
+  return cores > 1;
+}
+
+/** How many bytes a read would give at this moment. */
+function unreadBytes(fd: number): number {
+  check("ioctl", libc().ioctl(fd, TTY.FIONREAD, COUNT));
+  return COUNT[0]!;
 }
 
 /** Lets the slave be opened and gives its path. */

@@ -130,6 +130,8 @@ const SYMBOLS = {
   kill: { parameters: ["i32", "i32"], result: "i32" },
   // int waitid(idtype_t idtype, id_t id, siginfo_t *infop, int options)
   waitid: { parameters: ["i32", "u32", "buffer", "i32"], result: "i32" },
+  // int sched_yield(void)
+  sched_yield: { parameters: [], result: "i32" },
   // int clock_gettime(clockid_t clockid, struct timespec *tp)
   clock_gettime: { parameters: ["i32", "buffer"], result: "i32" },
 

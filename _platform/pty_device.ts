@@ -204,16 +204,14 @@ export class PtyDevice implements PtyPort {
     return scratch.subarray(0, length);
   }
 
-  /**
-   * Looks again and again, so that this thread need not sleep. With one core
-   * nothing would arrive meanwhile.
-   */
+  /** Looks again and again, and lets others run on this core in between. */
   lookFor(ms: number): boolean {
-    if (!this.#isOpen || !hasCores()) return false;
     const endAt = performance.now() + ms;
-    do {
+    while (this.#isOpen) {
       if (unreadBytes(this.master) > 0) return true;
-    } while (performance.now() < endAt);
+      if (performance.now() >= endAt) break;
+      libc().sched_yield();
+    }
     return false;
   }
 
@@ -269,15 +267,6 @@ export class PtyDevice implements PtyPort {
     view.setUint32(TERMIOS.lflag, wanted, true);
     check("tcsetattr", libc().tcsetattr(this.#slave, TTY.TCSANOW, termios));
   }
-}
-
-/** Undefined before the first use, since asking takes longer than a look. */
-let cores: number | undefined;
-
-/** Whether a program can run while this thread does. */
-function hasCores(): boolean {
-  cores ??= navigator.hardwareConcurrency;
-  return cores > 1;
 }
 
 /** How many bytes a read would give at this moment. */

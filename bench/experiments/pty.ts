@@ -35,7 +35,7 @@ export interface PtySizes {
 /** The whole experiment. */
 export const FULL: PtySizes = {
   bytes: 32e6,
-  rounds: 5,
+  rounds: 7,
   roundTrips: 1000,
   fastExits: 60,
 };

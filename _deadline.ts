@@ -10,10 +10,10 @@ import {
   checkAbortSignal,
   checkBytes,
   checkMs,
+  DEFAULT_DRAIN_MS,
   DEFAULT_GRACE_MS,
   stopSettings,
 } from "./_options.ts";
-import { DEFAULT_DRAIN_MS } from "./_output.ts";
 import { STOP_MARGIN_MS, type StopResult } from "./_stop.ts";
 import type {
   DeadlineOptions,

@@ -12,6 +12,12 @@ import type { SpawnGroupOptions, StopGroupOptions } from "./process_group.ts";
 /** Grace period between the first signal and SIGKILL, in milliseconds. */
 export const DEFAULT_GRACE_MS = 5000;
 
+/**
+ * How long pipes are waited for once the leader has exited, in milliseconds:
+ * somebody else may hold them for ever.
+ */
+export const DEFAULT_DRAIN_MS = 100;
+
 const STDIO = ["piped", "inherit", "null"] as const;
 const POLICIES = ["stop", "report", "ignore"] as const;
 

@@ -4,12 +4,6 @@ import { delay } from "@std/async/delay";
 import { Collector } from "./_collector.ts";
 import type { Leader } from "./_platform/platform.ts";
 
-/**
- * How long pipes are waited for once the leader has exited, in milliseconds:
- * somebody else may hold them for ever.
- */
-export const DEFAULT_DRAIN_MS = 100;
-
 /** In how many parts pipes are waited for. */
 const DRAIN_PARTS = 10;
 

@@ -2,8 +2,7 @@
 
 /** Checking what concerns the terminal, before anything is started. */
 
-import { checkMs } from "./_options.ts";
-import { DEFAULT_DRAIN_MS } from "./_output.ts";
+import { checkMs, DEFAULT_DRAIN_MS } from "./_options.ts";
 import { libcAvailable } from "./_platform/libc.ts";
 import type { TerminalSettings } from "./_pty_session.ts";
 import type { PtyPattern, PtySize, SpawnPtyOptions } from "./pty.ts";

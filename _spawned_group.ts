@@ -1,8 +1,7 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
 import { GroupHandle } from "./_group.ts";
-import type { PreparedSpawn } from "./_options.ts";
-import { DEFAULT_DRAIN_MS } from "./_output.ts";
+import { DEFAULT_DRAIN_MS, type PreparedSpawn } from "./_options.ts";
 import { platformFor } from "./_platform/mod.ts";
 import { SurvivorsError } from "./_errors.ts";
 import { registerGroup } from "./_registry.ts";

@@ -7,6 +7,7 @@
  */
 
 import { isContainedSignal } from "./_contain.ts";
+import { DEFAULT_GRACE_MS } from "./_options.ts";
 import { signalName, signalNumber } from "./_platform/signals.ts";
 import { quote } from "./_timeout_text.ts";
 
@@ -93,9 +94,6 @@ const DURATION =
 
 /** Signals whose numbers are the same on every system. */
 const COMMON_NUMBERS: readonly number[] = [1, 2, 3, 6, 9, 14, 15];
-
-/** Grace period in milliseconds where none is asked for. */
-const DEFAULT_GRACE_MS = 5000;
 
 /** Reads the arguments of the timeout command. Throws {@linkcode UsageError}. */
 export function parseTimeoutArgs(args: readonly string[]): TimeoutRequest {

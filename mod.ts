@@ -16,7 +16,8 @@
  * - {@linkcode canContain} tells whether a command can run in a PID namespace,
  *   which nothing leaves.
  *
- * When this process dies, in whatever way, its groups end with it.
+ * When this process dies, in whatever way, a guard ends its groups; it needs the
+ * permission to run `sh`.
  *
  * @example What a command leaves behind
  * ```ts

@@ -183,7 +183,7 @@ function unlessClosed(call: () => void): void {
 function requireRun(): void {
   if (Deno.permissions.requestSync({ name: "run" }).state !== "granted") {
     throw new Deno.errors.NotCapable(
-      "Requires run access to signal a process group, run again with the --allow-run flag, or add the --allow-ffi flag on Linux",
+      "Requires run access to all programs to signal a process group, run again with the --allow-run flag, or on Linux, without uid and gid, with --allow-ffi as well",
     );
   }
 }

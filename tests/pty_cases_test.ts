@@ -70,8 +70,10 @@ Deno.test(
 
 Deno.test("Pty stops the jobs of an interactive shell", NEEDS_FFI, async () => {
   const [job, nohup] = [uniqueSleep(), uniqueSleep()];
+  const directory = await Deno.makeTempDir();
   {
     await using pty = spawnPty("bash", ["--norc", "-i"], {
+      cwd: directory, // of nohup.out
       env: { PS1: "$ " },
     });
     await pty.waitFor("$ ", 10_000);
@@ -83,6 +85,7 @@ Deno.test("Pty stops the jobs of an interactive shell", NEEDS_FFI, async () => {
     assert(members.length >= 3, JSON.stringify(members));
   }
   await assertNoneAlive(job, nohup);
+  await Deno.remove(directory, { recursive: true });
 });
 
 Deno.test(

@@ -5,6 +5,7 @@
  * leader, its state, and the one stop sequence that all callers share.
  */
 
+import { atMost } from "./_at_most.ts";
 import { findHousehold } from "./_contain.ts";
 import type {
   Leader,
@@ -36,11 +37,22 @@ export interface StopSettings {
   contain?: boolean;
 }
 
-/** How long the leader's exit is held up by whoever cannot be seen, in milliseconds. */
+/** How long the leader's exit is held up by the others at most, in milliseconds. */
 const LOOK_AT_EXIT_MS = 1000;
 
 /** Time for the init of a namespace to end, in milliseconds. */
 const LOOK_AGAIN_MS = 50;
+
+/** A stop that is under way. */
+interface Stopping {
+  readonly plan: StopPlan;
+  /** Ends when nobody is left, or too late. */
+  readonly loop: Promise<StopResult>;
+  /** Ends after the leader's status, too. */
+  readonly result: Promise<StopResult>;
+  /** Whether nobody waits for it, since a signal has aborted. */
+  readonly isAbort: boolean;
+}
 
 let lastGroup = 0;
 
@@ -73,7 +85,7 @@ export class GroupHandle implements Target {
   #holders = new WeakSet<ProcessInfo>();
   #hasExited = false;
   #settling: Promise<void> | null = null;
-  #stopping: { plan: StopPlan; result: Promise<StopResult> } | null = null;
+  #stopping: Stopping | null = null;
   #reader: OutputReader | null = null;
   /** Null where there is none. */
   #removeAbortListener: (() => void) | null = null;
@@ -103,8 +115,8 @@ export class GroupHandle implements Target {
     return this.leader.pid;
   }
 
-  get guarded(): boolean {
-    return this.leader.guarded;
+  isGuarded(): boolean {
+    return this.leader.isGuarded();
   }
 
   get gone(): boolean {
@@ -190,7 +202,8 @@ export class GroupHandle implements Target {
    * `seen` is complete: whoever a signal ends at once cannot be seen later.
    */
   async stop(
-    settings: StopSettings & { looksFirst?: boolean } = this.settings,
+    settings: StopSettings & { looksFirst?: boolean; isAbort?: boolean } =
+      this.settings,
   ): Promise<StopResult> {
     if (this.#stopping) {
       const { plan, result } = this.#stopping;
@@ -203,8 +216,10 @@ export class GroupHandle implements Target {
       return { report: this.#emptyReport(), seen: [] };
     }
     const plan = new StopPlan(settings);
-    const result = this.#runStop(plan);
-    this.#stopping = { plan, result };
+    const loop = stop(this, plan);
+    const result = this.#finishStop(loop);
+    const { isAbort = false } = settings;
+    this.#stopping = { plan, loop, result, isAbort };
     return await result;
   }
 
@@ -251,9 +266,9 @@ export class GroupHandle implements Target {
     return process.sid === this.pgid || process.pgid === this.pgid;
   }
 
-  async #runStop(plan: StopPlan): Promise<StopResult> {
+  async #finishStop(loop: Promise<StopResult>): Promise<StopResult> {
     try {
-      const { report, seen } = await stop(this, plan);
+      const { report, seen } = await loop;
       const result = {
         report,
         seen: seen.filter((process) => !this.#holders.has(process)),
@@ -278,17 +293,21 @@ export class GroupHandle implements Target {
       escaped: [],
       survivors: [],
       ...this.#sources,
-      guarded: this.guarded,
+      guarded: this.isGuarded(),
     };
   }
 
   async #onExit(status: Deno.CommandStatus): Promise<Deno.CommandStatus> {
     this.#hasExited = true;
     try {
-      if (!this.platform.holdsIdentity) {
-        if (!this.#stopping) await this.#settleIfGone();
-      } else if (this.#removeAbortListener && !this.#stopping) {
-        if (await this.#isSeenEmpty()) this.#stopListening();
+      if (this.#stopping) {
+        // Whoever has aborted awaits nothing but the status.
+        const { isAbort, loop } = this.#stopping;
+        if (isAbort) await atMost(loop, LOOK_AT_EXIT_MS);
+      } else if (!this.platform.holdsIdentity) {
+        await this.#settleIfGone();
+      } else if (this.#removeAbortListener && await this.#isSeenEmpty()) {
+        this.#stopListening();
       }
     } catch {
       // A status never rejects; stopping and waiting report what is wrong.
@@ -323,7 +342,7 @@ export class GroupHandle implements Target {
 
   #listen(signal: AbortSignal): void {
     const onAbort = () => {
-      this.stop().catch(() => {
+      this.stop({ ...this.settings, isAbort: true }).catch(() => {
         // Nobody awaits this stop; the next one reports what is wrong.
       });
     };

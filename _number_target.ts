@@ -23,7 +23,6 @@ const MAX_PID = 2 ** 31 - 1;
 export class NumberTarget implements Target {
   readonly platform: Platform = platformFor();
   readonly pgid: number;
-  readonly guarded = false;
   /** The caller vouches for the number. */
   readonly certain = true;
   readonly exited = undefined;
@@ -36,6 +35,10 @@ export class NumberTarget implements Target {
 
   get gone(): boolean {
     return this.#gone;
+  }
+
+  isGuarded(): boolean {
+    return false;
   }
 
   signal(signal: Deno.Signal | number): SignalResult {

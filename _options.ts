@@ -2,6 +2,7 @@
 
 /** Checking what callers pass in, before anything is started. */
 
+import { fromFileUrl } from "@std/path/posix/from-file-url";
 import { checkContainedSignal } from "./_contain.ts";
 import { nextGroup, type StopSettings } from "./_group.ts";
 import type { SpawnRequest } from "./_platform/platform.ts";
@@ -42,7 +43,7 @@ export function prepareSpawn(
   );
   const request: SpawnRequest = {
     command: noNul("command", toPath("command", command)),
-    args: args.map((arg, i) => noNul(`args[${i}]`, String(arg))),
+    args: Array.from(args, (arg, i) => noNul(`args[${i}]`, String(arg))),
     cwd: options.cwd === undefined
       ? undefined
       : noNul("cwd", toPath("cwd", options.cwd)),
@@ -178,7 +179,12 @@ function toPath(name: string, value: string | URL): string {
       `Cannot use ${name}: current value is ${value}, not a file URL`,
     );
   }
-  return decodeURIComponent(value.pathname);
+  if (value.host !== "") {
+    throw new TypeError(
+      `Cannot use ${name}: current value is ${value}, a file URL with a host`,
+    );
+  }
+  return fromFileUrl(value);
 }
 
 /** C strings end at a NUL, so a value that holds one would be cut there. */

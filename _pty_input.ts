@@ -4,6 +4,7 @@
 
 import { pause } from "./_pty_clock.ts";
 import type { PtyPort, TerminalModes } from "./_platform/pty_device.ts";
+import { requireAttached } from "./_platform/streams.ts";
 
 /**
  * Longest line, without its end, that a terminal in line mode hands over whole,
@@ -129,6 +130,7 @@ export class PtyInput {
   }
 
   async #type(bytes: Uint8Array): Promise<void> {
+    requireAttached(bytes);
     for (let rest = bytes; rest.length > 0;) {
       if (this.#hasEnded) {
         throw new Deno.errors.BrokenPipe(
@@ -144,6 +146,7 @@ export class PtyInput {
       const watch = this.#port.watch("write");
       this.#cancelWatch = () => watch.cancel();
       await watch.ready;
+      requireAttached(bytes);
     }
   }
 

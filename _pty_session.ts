@@ -256,15 +256,15 @@ export class PtySession implements Pty {
 
   /** A leader whose standard streams are the terminal. */
   #withStreams(leader: Leader): Leader {
-    const { pid, startTime, guarded, status } = leader;
+    const { pid, startTime, status } = leader;
     return {
       pid,
       startTime,
-      guarded,
       status,
       stdin: this.writable,
       stdout: this.#output.readable,
       stderr: null,
+      isGuarded: () => leader.isGuarded(),
       signalGroup: (signal) => {
         if (signal === "SIGHUP") this.#wakeLater(leader);
         return leader.signalGroup(signal);

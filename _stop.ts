@@ -119,6 +119,8 @@ export function stop(target: Target, plan: StopPlan): Promise<StopResult> {
 class Stop {
   #target: Target;
   #plan: StopPlan;
+  /** At the start: with its last group a guard ends, too. */
+  #isGuarded: boolean;
   #forced = false;
   #killedAt = Infinity;
   #reachedSomebody = false;
@@ -131,6 +133,7 @@ class Stop {
   constructor(target: Target, plan: StopPlan) {
     this.#target = target;
     this.#plan = plan;
+    this.#isGuarded = target.isGuarded();
   }
 
   async run(): Promise<StopResult> {
@@ -314,7 +317,7 @@ class Stop {
       members: snapshot.members,
       // A scan that others had asked for shows more.
       escapees: this.#looksForEscapees ? snapshot.escapees : "none",
-      guarded: this.#target.guarded,
+      guarded: this.#isGuarded,
     };
   }
 }

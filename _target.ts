@@ -14,7 +14,8 @@ export interface Target {
   readonly platform: Platform;
   /** Its process group. */
   readonly pgid: number;
-  readonly guarded: boolean;
+  /** Whether a guard ends it should this process die, or did so far. */
+  isGuarded(): boolean;
   /** Whether a stop hangs its terminal up first: SIGHUP, as when one is closed. */
   readonly hangsUp?: boolean;
   /** True once no live member was seen; it is never signalled again. */

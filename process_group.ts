@@ -77,8 +77,9 @@ export interface SpawnGroupOptions
    */
   escapees?: EscapeePolicy;
   /**
-   * Stops the whole group when it aborts, as disposal does. One that is aborted
-   * already starts nothing.
+   * Stops the whole group when it aborts, as disposal does; `status` resolves
+   * when that is done, at most a second after the leader's exit. One that is
+   * aborted already starts nothing.
    */
   signal?: AbortSignal;
   /**
@@ -95,8 +96,9 @@ export interface SpawnGroupOptions
    * - The leader is a shell, so `pid` is not the command's. Inside, processes
    *   have other numbers, and see neither each other's outer ones nor anybody
    *   outside; mounts are private.
-   * - Variables whose names are no identifiers may get lost in that shell, and
-   *   `PWD` is set. The pipes are closed at the command's exit, not before.
+   * - Variables whose names are no identifiers may get lost in that shell, which
+   *   sets `PWD`, `IFS`, `OPTIND` and `PPID`. The pipes are closed at the
+   *   command's exit, not before. A missing interpreter is code 127.
    * - Unless this is root, setuid programs such as `sudo` do not work.
    * - `escaped` is always empty, and `escapees` means nothing.
    *

@@ -17,6 +17,7 @@ export const C = {
   F_GETPIPE_SZ: 1032,
   // <fcntl.h>, faccessat(2) and statx(2)
   AT_FDCWD: -100,
+  F_OK: 0,
   X_OK: 1,
   STATX_TYPE: 1,
   S_IFMT: 0o170000,

@@ -22,6 +22,8 @@ import { isWorker } from "./worker.ts";
 export interface Guard {
   /** Whether the process still runs, as far as that is known by now. */
   readonly alive: boolean;
+  /** Finds out whether the process still runs. */
+  check(): boolean;
   announce(leader: Announced): void;
   /** The session is over: its number may be anybody's. */
   standDown(pid: number): void;
@@ -40,8 +42,11 @@ export interface Announced {
 
 /** One group's claim on the guard, from before its start to after its end. */
 export interface GuardHold {
-  /** Whether a guard runs. Without one, the methods do nothing. */
-  readonly guarded: boolean;
+  /**
+   * Whether a guard runs; once the group is over, whether one did. A guard that
+   * somebody has killed is replaced.
+   */
+  isGuarded(): boolean;
   /**
    * Tells the guard of the group, right after its leader was started.
    *
@@ -93,11 +98,14 @@ class GuardKeeper {
 
   hold(): GuardHold {
     this.#holds++;
-    const guarded = this.#ensure();
+    let guarded = this.#ensure();
     let announced: Announced | null = null;
     let over = false;
     return {
-      guarded,
+      isGuarded: () => {
+        if (!over) guarded = this.#check();
+        return guarded;
+      },
       announce: (leader, bornBy) => {
         announced = { pid: leader, at: performance.now(), bornBy };
         this.#announce(announced);
@@ -108,6 +116,13 @@ class GuardKeeper {
         await this.#standDown(announced);
       },
     };
+  }
+
+  /** Whether a guard runs. One that has died is replaced for the time to come. */
+  #check(): boolean {
+    const isAlive = this.#guard?.check() ?? false;
+    if (this.#guard !== null && !isAlive) this.#ensure();
+    return isAlive;
   }
 
   /** Starts a guard if there is none or it has died; false if that fails. */

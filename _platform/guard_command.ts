@@ -63,6 +63,11 @@ class CommandGuard implements Guard {
     return this.#alive;
   }
 
+  /** The runtime tells. */
+  check(): boolean {
+    return this.#alive;
+  }
+
   announce({ pid, at }: Announced): void {
     const age = Math.floor((performance.now() - at) / TICK_MS);
     this.#send(`+ ${pid} ${age}\n`);

@@ -109,6 +109,14 @@ class FfiGuard implements Guard {
     return this.#pipes !== null;
   }
 
+  check(): boolean {
+    if (this.#pid !== null && reap(this.#pid) !== null) {
+      this.#pid = null;
+      this.#letGo();
+    }
+    return this.alive;
+  }
+
   announce({ pid, bornBy = bootTicks() }: Announced): void {
     this.#send(`@ ${pid} ${bornBy}\n`);
   }

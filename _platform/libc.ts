@@ -18,7 +18,15 @@ const SYMBOLS = {
   // char *strerror(int errnum)
   strerror: { parameters: ["i32"], result: "pointer" },
   // int memcmp(const void *s1, const void *s2, size_t n)
-  memcmp: { parameters: ["pointer", "buffer", "u32"], result: "i32" },
+  memcmp: { parameters: ["buffer", "buffer", "u32"], result: "i32" },
+  // ssize_t process_vm_readv(pid_t pid, const struct iovec *local_iov,
+  //                          unsigned long liovcnt,
+  //                          const struct iovec *remote_iov,
+  //                          unsigned long riovcnt, unsigned long flags)
+  process_vm_readv: {
+    parameters: ["i32", "buffer", "u32", "buffer", "u32", "u32"],
+    result: "i32",
+  },
   // long syscall(long number, ...)
   syscall: {
     parameters: ["i32", "i32", "i32", "pointer", "i32"],
@@ -47,6 +55,8 @@ const SYMBOLS = {
   },
   // int faccessat(int dirfd, const char *pathname, int mode, int flags)
   faccessat: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
+  // int access(const char *pathname, int mode)
+  access: { parameters: ["pointer", "i32"], result: "i32" },
   // char *getcwd(char *buf, size_t size)
   getcwd: { parameters: ["buffer", "u32"], result: "pointer" },
 
@@ -76,11 +86,6 @@ const SYMBOLS = {
   //                 const posix_spawnattr_t *attrp,
   //                 char *const argv[], char *const envp[])
   posix_spawn: {
-    parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
-    result: "i32",
-  },
-  // int posix_spawnp(pid_t *pid, const char *file, ...)
-  posix_spawnp: {
     parameters: ["buffer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     result: "i32",
   },

@@ -31,7 +31,6 @@ export class LinuxLeader implements Leader {
   readonly pid: number;
   /** At most one clock tick or two before what procfs tells. */
   readonly startTime: number;
-  readonly guarded: boolean;
   readonly stdin: Leader["stdin"];
   readonly stdout: Leader["stdout"];
   readonly stderr: Leader["stderr"];
@@ -61,7 +60,6 @@ export class LinuxLeader implements Leader {
     this.pid = child.pid;
     this.#group = options.group;
     this.#guard = options.guard;
-    this.guarded = options.guard?.guarded ?? false;
     this.#reactor = options.reactor;
     // The child is not reaped yet, so the number is its own.
     this.#pidfd = openChildPidfd(this.pid);
@@ -73,6 +71,10 @@ export class LinuxLeader implements Leader {
     this.stderr = this.#readable(stderr);
     leaderReactors.set(this.pid, this.#reactor);
     this.status = this.#exit();
+  }
+
+  isGuarded(): boolean {
+    return this.#guard?.isGuarded() ?? false;
   }
 
   signalGroup(signal: Deno.Signal | number): SignalResult {

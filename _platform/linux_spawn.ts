@@ -48,12 +48,9 @@ interface PipeEnds {
 /** What to run and with which variables. */
 interface Program {
   readonly path: string;
-  /** How it was found; undefined where the start may not search by itself. */
+  /** How to find it again; undefined where that may not be done any more. */
   readonly search: SearchOptions | undefined;
-  /**
-   * Whether the path is only where it was found the last time. The start itself
-   * searches then, as execvp(3) does, which takes a tenth of looking first.
-   */
+  /** Whether the path is where it was found the last time. */
   readonly isGuess: boolean;
   readonly cwd: string | undefined;
   /** Addresses of the variables that are this process's own. */
@@ -102,8 +99,8 @@ function prepare(request: SpawnRequest): Program {
   };
   const mayRunAny = mayRunAll();
   // What is asked for, or run by a shell, must be known for certain.
-  const canSearchLate = mayRunAny && !request.contain && env.PATH === undefined;
-  const known = canSearchLate ? lastFound(command, search) : undefined;
+  const canSearchAgain = mayRunAny && !request.contain;
+  const known = canSearchAgain ? lastFound(command, search) : undefined;
   const path = known ?? findOrThrow(command, search);
   const replaced = [
     ...Object.keys(env),
@@ -122,7 +119,7 @@ function prepare(request: SpawnRequest): Program {
   const marks = markEnv(request.group, request.outlive);
   return {
     path,
-    search: canSearchLate ? search : undefined,
+    search: canSearchAgain ? search : undefined,
     isGuess: known !== undefined,
     cwd: request.cwd === undefined ? undefined : cwd,
     inherited: isWhole
@@ -229,8 +226,7 @@ function start(
 ): number {
   const { path, search, isGuess, cwd, inherited, env } = program;
   const plan: SpawnPlan = {
-    path: isGuess ? request.command : path,
-    searches: isGuess,
+    path,
     argv: [path, ...request.args],
     inherited,
     env,

@@ -116,8 +116,8 @@ export interface Leader {
   readonly pid: number;
   /** Start time as in {@linkcode ProcessInfo}; 0 where it is not known. */
   readonly startTime: number;
-  /** Whether a guard ends the group should this process die. */
-  readonly guarded: boolean;
+  /** Whether a guard ends the group should this process die, or did so far. */
+  isGuarded(): boolean;
   /** Null unless piped. */
   readonly stdin: WritableStream<Uint8Array<ArrayBufferLike>> | null;
   /** Null unless piped. */

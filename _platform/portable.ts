@@ -95,7 +95,6 @@ export function signalGroupNumber(
 class PortableLeader implements Leader {
   readonly pid: number;
   readonly startTime = 0;
-  readonly guarded: boolean;
   readonly stdin: Leader["stdin"];
   readonly stdout: Leader["stdout"];
   readonly stderr: Leader["stderr"];
@@ -118,7 +117,6 @@ class PortableLeader implements Leader {
     // A guard that came after the group would leave it behind if this process
     // died in between.
     this.#guard = request.outlive ? null : holdGuard("portable");
-    this.guarded = this.#guard?.guarded ?? false;
     try {
       this.#child = early ?? spawnDetached(request);
     } catch (error) {
@@ -136,6 +134,10 @@ class PortableLeader implements Leader {
       return status;
     });
     exits.set(this.pid, this.status);
+  }
+
+  isGuarded(): boolean {
+    return this.#guard?.isGuarded() ?? false;
   }
 
   signalGroup(signal: Deno.Signal | number): SignalResult {

@@ -30,11 +30,6 @@ export type FileAction =
 export interface SpawnPlan {
   /** Path of the program, absolute or relative to the child's directory. */
   readonly path: string;
-  /**
-   * Whether the path is a bare name, which is searched in this process's `PATH`
-   * in the course of the start.
-   */
-  readonly searches?: boolean;
   /** All arguments, the program's name first. */
   readonly argv: readonly string[];
   /** Addresses of the variables that are this process's own. */
@@ -69,8 +64,7 @@ export function posixSpawn(plan: SpawnPlan): SpawnResult {
   if (typeof actions === "number") return { pid: 0, errno: actions };
   const { path, argv, envp } = layOut(plan);
   const attributes = attributesFor(c, plan);
-  const spawn = plan.searches ? c.posix_spawnp : c.posix_spawn;
-  const errno = spawn(PID, path, actions, attributes, argv, envp);
+  const errno = c.posix_spawn(PID, path, actions, attributes, argv, envp);
   return errno === 0 ? { pid: PID[0]!, errno } : { pid: 0, errno };
 }
 

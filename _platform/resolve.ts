@@ -16,20 +16,29 @@ export interface SearchOptions {
   readonly home: string | undefined;
 }
 
-/** Where names were found in the one value of `PATH`. */
-const found = { path: "", programs: new Map<string, string>() };
+/** Where a name was found. */
+interface Found {
+  readonly program: string;
+  /** Where another program would be found first, as C strings. */
+  readonly before: readonly Uint8Array<ArrayBuffer>[];
+}
+
+/** What was found in the one value of `PATH`. */
+const found = { path: "", programs: new Map<string, Found>() };
 
 const MAX_FOUND = 64;
 
 /**
- * Where a bare name was found when it was searched last in the same `PATH`;
- * undefined if it was not. Another program may be the first by now.
+ * Where a bare name was found when it was searched last in the same `PATH`,
+ * unless another one comes first by now. It may not be there any more.
  */
 export function lastFound(
   command: string,
   { path }: SearchOptions,
 ): string | undefined {
-  return found.path === path ? found.programs.get(command) : undefined;
+  const last = found.path === path ? found.programs.get(command) : undefined;
+  if (last === undefined || last.before.some(mayExecute)) return undefined;
+  return last.program;
 }
 
 /** A name is searched anew, since what was found cannot be started any more. */
@@ -38,9 +47,8 @@ export function forgetFound(command: string): void {
 }
 
 /**
- * Notes where a command was found and started, if it is a bare name that execvp(3) would
- * find there: that knows no `~`, and looks up relative entries from the child's
- * directory.
+ * Notes where a bare name was found and started. Where a relative entry of
+ * `PATH` and `~` lead may be another place the next time.
  */
 export function noteFound(
   command: string,
@@ -48,12 +56,15 @@ export function noteFound(
   { path = "" }: SearchOptions,
 ): void {
   if (command.includes("/")) return;
-  if (!path.split(":").every((entry) => entry.startsWith("/"))) return;
+  const entries = [...new Set(path.split(":"))];
+  if (!entries.every((entry) => entry.startsWith("/"))) return;
   if (found.path !== path || found.programs.size >= MAX_FOUND) {
     found.path = path;
     found.programs.clear();
   }
-  found.programs.set(command, program);
+  const candidates = entries.map((entry) => candidate(entry, command));
+  const before = candidates.slice(0, candidates.indexOf(program)).map(cString);
+  found.programs.set(command, { program, before });
 }
 
 /** Longest path that getcwd(3) gives. */
@@ -71,12 +82,15 @@ export function findProgram(
   if (!path || command === "") return null;
   // The kernel finds nothing else at an entry that is there twice.
   for (const entry of new Set(path.split(":"))) {
-    const directory = expandTilde(entry, home);
-    const separator = directory === "" || directory.endsWith("/") ? "" : "/";
-    const candidate = directory + separator + command;
-    if (isExecutableFile(candidate)) return candidate;
+    const program = candidate(expandTilde(entry, home), command);
+    if (isExecutableFile(program)) return program;
   }
   return null;
+}
+
+function candidate(directory: string, command: string): string {
+  const separator = directory === "" || directory.endsWith("/") ? "" : "/";
+  return directory + separator + command;
 }
 
 /** The absolute path without `.` and `..`, which are taken literally. */
@@ -171,7 +185,7 @@ function requireNoLoaderVariables(
 }
 
 function isLoaderVariable(name: string): boolean {
-  return /^\s*(?:LD|DYLD)_/i.test(name);
+  return /^\p{White_Space}*(?:LD|DYLD)_/iu.test(name);
 }
 
 function expandTilde(entry: string, home: string | undefined): string {
@@ -181,6 +195,10 @@ function expandTilde(entry: string, home: string | undefined): string {
 
 /** Whether a path leads to a file that this process may execute. */
 export function isExecutableFile(path: string): boolean {
-  return libc().faccessat(C.AT_FDCWD, cString(path), C.X_OK, 0) === 0 &&
-    fileType(path) === "file";
+  return mayExecute(cString(path)) && fileType(path) === "file";
+}
+
+/** Whether there is something that this process may execute, or search. */
+function mayExecute(path: Uint8Array<ArrayBuffer>): boolean {
+  return libc().faccessat(C.AT_FDCWD, path, C.X_OK, 0) === 0;
 }

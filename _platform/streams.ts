@@ -21,7 +21,7 @@ export interface FdOptions {
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** What a default reader's chunks are read into before they are cut to size. */
+/** What chunks are read into before they are cut to size. */
 let scratch: Uint8Array<ArrayBuffer> | undefined;
 
 /**
@@ -125,14 +125,17 @@ export class FdWriter extends NonblockingFd {
    * false if the descriptor was closed before it had taken them.
    *
    * @throws {Deno.errors.BrokenPipe} If nobody can read them any more.
+   * @throws {TypeError} If the buffer was transferred meanwhile.
    */
   async write(bytes: Uint8Array): Promise<boolean> {
-    let rest = bytes;
-    while (rest.byteLength > 0) {
-      if (!await this.pause()) return false;
-      const count = this.#tryWrite(rest);
-      if (count !== null) rest = rest.subarray(count);
-      else if (!await this.wait("write")) return false;
+    if (this.isClosed) return false;
+    const { byteLength } = bytes;
+    for (let written = 0; written < byteLength;) {
+      requireAttached(bytes);
+      const count = this.#tryWrite(bytes.subarray(written));
+      if (count !== null) written += count;
+      const goesOn = await (count === null ? this.wait("write") : this.pause());
+      if (!goesOn) return false;
     }
     return !this.isClosed;
   }
@@ -149,6 +152,15 @@ export class FdWriter extends NonblockingFd {
       }
       if (number !== Errno.EINTR) throw callError("write", number);
     }
+  }
+}
+
+/** Bytes of a buffer that is not there any more cannot be written. */
+export function requireAttached({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.detached) {
+    throw new TypeError(
+      "Cannot write the rest of the bytes: their buffer was transferred",
+    );
   }
 }
 
@@ -242,17 +254,19 @@ function tryPull(
   reader: FdReader,
   controller: ReadableByteStreamController,
 ): boolean {
-  const request = controller.byobRequest;
-  const view = request?.view as Uint8Array<ArrayBuffer> | null | undefined;
-  const buffer = view ?? (scratch ??= new Uint8Array(CHUNK_BYTES));
-  const count = reader.tryRead(buffer);
+  scratch ??= new Uint8Array(CHUNK_BYTES);
+  const count = reader.tryRead(scratch);
   if (count === null) return false;
-  if (count === 0) {
-    reader.close();
-    controller.close();
+  if (count > 0) {
+    // Not by an answer to a reader with a buffer of its own: it may have been
+    // released since, and the answer would not reach the next one.
+    controller.enqueue(scratch.slice(0, count));
+    return true;
   }
-  if (request) request.respond(count);
-  else if (count > 0) controller.enqueue(buffer.slice(0, count));
+  reader.close();
+  controller.close();
+  // A read into the caller's own buffer ends only with an answer.
+  controller.byobRequest?.respond(0);
   return true;
 }
 

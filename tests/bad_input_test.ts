@@ -126,6 +126,8 @@ Deno.test("spawnGroup() throws what Deno.Command throws for programs that do not
       [`${dir}/plain`, {}, PermissionDenied, `${dir}/plain`],
       ["true", { cwd: `${dir}/missing` }, NotFound, `${dir}/missing`],
       ["true", { cwd: new URL(`file://${dir}/gone`) }, NotFound, `${dir}/gone`],
+      ["true", { cwd: new URL(`file://${dir}/a%b`) }, NotFound, `${dir}/a%b`],
+      ["true", { cwd: new URL(`file://host${dir}`) }, TypeError, "host"],
     ];
     for (const [command, options, Class, part] of cases) {
       // Both throw the same class.

@@ -58,7 +58,7 @@ function immortalGroup(): { group: ProcessGroup; signals: unknown[] } {
   const leader: Leader = {
     pid,
     startTime: 1,
-    guarded: false,
+    isGuarded: () => false,
     stdin: null,
     stdout: new ReadableStream() as Deno.SubprocessReadableStream,
     stderr: null,

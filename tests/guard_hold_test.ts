@@ -17,6 +17,8 @@ import {
   until,
 } from "./_util.ts";
 
+const PLATFORMS = ["linux", "portable"] as const;
+
 /** Pids of this program's guards, which are its children; a subshell is not. */
 async function ownGuards(): Promise<number[]> {
   const pids = await alive(parentMark);
@@ -30,7 +32,7 @@ Deno.test(
   async () => {
     const first = holdGuard("portable");
     const second = holdGuard("portable");
-    assert(first.guarded && second.guarded);
+    assert(first.isGuarded() && second.isGuarded());
     first.announce(50_000_000);
     second.announce(50_000_001);
     await first.standDown();
@@ -79,6 +81,29 @@ Deno.test(
   async () => {
     await holdGuard("portable").standDown();
     assertEquals(await ownGuards(), []);
+  },
+);
+
+Deno.test(
+  "GuardHold.isGuarded() tells of a guard that died, and replaces it",
+  WAITS,
+  async () => {
+    for (const platform of isPortable ? PLATFORMS.slice(1) : PLATFORMS) {
+      const before = await ownGuards();
+      const hold = holdGuard(platform);
+      hold.announce(50_000_000);
+      const guards = await ownGuards();
+      // The one on libc may be there since another test.
+      const guard = guards.find((pid) => !before.includes(pid)) ?? guards[0];
+      kill(guard!, "SIGKILL");
+      await until("it is dead", async () => !await isAlive(guard!));
+      // The runtime tells of a child's end a moment later.
+      await until("it is noticed", () => Promise.resolve(!hold.isGuarded()));
+      assert(hold.isGuarded());
+      assertEquals((await ownGuards()).length, guards.length);
+      await hold.standDown();
+      assert(hold.isGuarded());
+    }
   },
 );
 

@@ -7,7 +7,7 @@ import { linux } from "../_platform/linux.ts";
 import { groupMarkPrefix } from "../_platform/marks.ts";
 import type { ProcessInfo } from "../_platform/platform.ts";
 import { end, FFI, lastGroup, look, snapshotOf, start } from "./_linux.ts";
-import { fromRoot, textOf, watchLeaks } from "./_util.ts";
+import { fromRoot, runProgram, textOf, watchLeaks } from "./_util.ts";
 
 const SIGNALS = "grep -E 'Sig(Ign|Blk)' /proc/self/status";
 
@@ -108,6 +108,15 @@ Deno.test(
     const script = `X=$(printf 'a\\377b') exec "$0" "$@"`;
     const text = await textOf("sh", "-c", script, Deno.execPath(), ...program);
     assert(text.includes("a 377   b"), text);
+  },
+);
+
+Deno.test(
+  "linux.spawn() reads an environment that a Worker is changing",
+  FFI,
+  async () => {
+    const { code, stdout } = await runProgram("environment_race.ts");
+    assertEquals([code, stdout], [0, "wrong 0\n"]);
   },
 );
 

@@ -294,6 +294,29 @@ Deno.test("FdReadableStream reads into the caller's buffer", FFI, async () => {
 });
 
 Deno.test(
+  "FdReadableStream goes on after a reader was released in a read",
+  FFI,
+  async () => {
+    for (const mode of ["byob", undefined] as const) {
+      const { readable, writable } = streams();
+      const released = mode === "byob"
+        ? readable.getReader({ mode })
+        : readable.getReader();
+      const read = released.read(new Uint8Array(9) as never);
+      const rejection = assertRejects(() => read, TypeError);
+      released.releaseLock();
+      await rejection;
+      const text = readable.text();
+      await nextTask();
+      const writer = writable.getWriter();
+      await writer.write(new TextEncoder().encode("abc"));
+      await writer.close();
+      assertEquals(await text, "abc");
+    }
+  },
+);
+
+Deno.test(
   "FdReadableStream has text(), json(), bytes() and arrayBuffer()",
   FFI,
   async () => {
@@ -373,6 +396,22 @@ Deno.test(
     await writer.abort(reason);
     await written;
     await readable.cancel();
+  },
+);
+
+Deno.test(
+  "fdWritableStream() rejects when its bytes are taken away",
+  FFI,
+  async () => {
+    const { readable, writable } = streams();
+    const bytes = new Uint8Array(2 * PIPE_BYTES);
+    const writer = writable.getWriter();
+    const write = assertRejects(() => writer.write(bytes), TypeError);
+    await nextTask();
+    structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+    const read = readable.bytes();
+    await write;
+    assertEquals((await read).length, PIPE_BYTES);
   },
 );
 

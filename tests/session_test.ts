@@ -125,7 +125,7 @@ function movingGroup(): { handle: GroupHandle; signals: unknown[] } {
   const leader: Leader = {
     pid,
     startTime: 1,
-    guarded: false,
+    isGuarded: () => false,
     stdin: null,
     stdout: null,
     stderr: null,
@@ -198,7 +198,7 @@ Deno.test(
         },
       },
       pgid: 2 ** 30 - 1,
-      guarded: false,
+      isGuarded: () => false,
       gone: false,
       certain: true,
       exited: undefined,

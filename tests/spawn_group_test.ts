@@ -142,6 +142,36 @@ Deno.test("spawnGroup() stops the whole group on abort", WAITS, async () => {
 });
 
 Deno.test(
+  "ProcessGroup.status after an abort leaves nothing for the sanitizers",
+  WAITS,
+  async () => {
+    const controller = new AbortController();
+    const unique = uniqueSleep();
+    const group = spawnGroup("sleep", [unique], { signal: controller.signal });
+    controller.abort();
+    assertEquals((await group.status).signal, "SIGTERM");
+    await assertNoneAlive(unique);
+  },
+);
+
+Deno.test(
+  "ProcessGroup.status after an abort does not wait for who goes on",
+  WAITS,
+  async () => {
+    const controller = new AbortController();
+    await using group = spawnGroup("sh", [
+      "-c",
+      "(trap '' TERM; echo ready; exec sleep 20 >&-) & wait",
+    ], { stdout: "piped", signal: controller.signal });
+    await readUntil(group.stdout, "ready");
+    controller.abort();
+    assertEquals((await group.status).signal, "SIGTERM");
+    assertEquals((await listGroup(group)).length, 1);
+    await stopGroup(group, { graceMs: 0 });
+  },
+);
+
+Deno.test(
   "spawnGroup() sends the killSignal alone on abort",
   WAITS,
   async () => {

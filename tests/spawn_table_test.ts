@@ -2,7 +2,7 @@
 
 // The same calls on each implementation and on Deno.Command itself.
 
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import { linux } from "../_platform/linux.ts";
 import type { Platform, SpawnRequest } from "../_platform/platform.ts";
 import { portable } from "../_platform/portable.ts";
@@ -237,6 +237,29 @@ for (const platform of platforms) {
   );
 }
 
+for (const platform of platforms) {
+  Deno.test(
+    `${platform.name}.spawn() names a program that comes first by now`,
+    WAITS,
+    async () => {
+      const { PATH = "" } = Deno.env.toObject();
+      await withPrograms(async () => {
+        const root = Deno.cwd();
+        Deno.env.set("PATH", `${root}/other:${root}/dir:${PATH}`);
+        const call: Call = ["sh-by-name", ["-c", "echo $0"]];
+        for (const directory of ["dir", "other"]) {
+          await Deno.symlink("/bin/sh", `${directory}/sh-by-name`);
+          for (let round = 0; round < 2; round++) {
+            const expected = await onCommand(call);
+            assertEquals(await onPlatform(platform, call), expected);
+            assertStringIncludes(JSON.stringify(expected), `/${directory}/`);
+          }
+        }
+      }).finally(() => Deno.env.set("PATH", PATH));
+    },
+  );
+}
+
 const PERMITTED: Call[] = [
   ["sleep", ["0"]],
   ["true"],
@@ -247,6 +270,8 @@ const PERMITTED: Call[] = [
   ["sleep", ["0"], { env: { LD_X: " " } }],
   ["sleep", ["0"], { env: { LD_X: "" } }],
   ["sleep", ["0"], { env: { " ld_x": "1", DYLD_A: "2" } }],
+  ["sleep", ["0"], { env: { "\u0085LD_A": "1" } }],
+  ["sleep", ["0"], { env: { "\ufeffLD_A": "1" } }],
   ["sleep", [], { cwd: "/nope" }],
   ["sleep", ["0"], { clearEnv: true }],
   // Other programs of the same name.

@@ -5,5 +5,5 @@
 import { holdGuard } from "../../_platform/guard.ts";
 
 const hold = holdGuard("linux");
-console.log(`guarded ${hold.guarded}`);
+console.log(`guarded ${hold.isGuarded()}`);
 await hold.standDown();

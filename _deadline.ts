@@ -3,7 +3,6 @@
 /** The two races of `withDeadline`: a group or a task against the clock. */
 
 import { delay } from "@std/async/delay";
-import { atMost } from "./_at_most.ts";
 import { DeadlineExceededError, OutputLimitError } from "./_errors.ts";
 import type { GroupHandle } from "./_group.ts";
 import { prepareInput } from "./_input.ts";
@@ -181,4 +180,17 @@ async function statusAfter(
 /** Milliseconds until a time on the clock of `performance.now()`, at least 0. */
 function timeUntil(time: number): number {
   return Math.max(0, time - performance.now());
+}
+
+/** Waits for a promise to settle, whatever comes of it, at most `ms`. */
+async function atMost(promise: Promise<unknown>, ms: number): Promise<void> {
+  const timer = new AbortController();
+  const timeUp: Promise<void> = delay(ms, { signal: timer.signal });
+  await Promise.race([promise, timeUp]).catch(() => {
+    // How a task ends after its deadline makes no difference.
+  });
+  timer.abort();
+  await timeUp.catch(() => {
+    // Cut short.
+  });
 }

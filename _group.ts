@@ -5,8 +5,8 @@
  * leader, its state, and the one stop sequence that all callers share.
  */
 
-import { atMost } from "./_at_most.ts";
 import { findHousehold } from "./_contain.ts";
+import { atMost } from "./_platform/at_most.ts";
 import type {
   Leader,
   Platform,

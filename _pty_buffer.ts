@@ -65,11 +65,16 @@ export class OutputBuffer {
     if (this.byteLength === 0) this.#release();
   }
 
-  /** Takes all bytes out. */
-  take(): Uint8Array<ArrayBuffer> {
+  /** Takes bytes out, all or so many. */
+  take(maxBytes: number = Infinity): Uint8Array<ArrayBuffer> {
     const bytes = this.#live();
-    this.#release();
-    return bytes;
+    if (bytes.length <= maxBytes) {
+      this.#release();
+      return bytes;
+    }
+    this.#start += maxBytes;
+    this.#forgetText();
+    return bytes.slice(0, maxBytes);
   }
 
   #decodeRest(): string {
@@ -86,7 +91,12 @@ export class OutputBuffer {
 
   #release(): void {
     this.#bytes = new Uint8Array(0);
-    this.#start = this.#end = this.#undecoded = 0;
+    this.#start = this.#end = 0;
+    this.#forgetText();
+  }
+
+  #forgetText(): void {
+    this.#undecoded = this.#start;
     this.#droppedBytes = this.#unseen = 0;
     this.#text = "";
     this.#decoder = newDecoder();

@@ -4,6 +4,7 @@
 
 import { pause } from "./_pty_clock.ts";
 import type { PtyPort, TerminalModes } from "./_platform/pty_device.ts";
+import type { Watch } from "./_platform/reactor.ts";
 import { requireAttached } from "./_platform/streams.ts";
 
 /**
@@ -21,6 +22,16 @@ const END_POLL_MS = 50;
 /** What a key press types that means an end of file in raw mode. */
 const CONTROL_D = Uint8Array.of(4);
 
+/** The line that was begun, as far as it is known. */
+interface OpenLine {
+  /** What was typed of it: erased characters count, since their size is not known. */
+  readonly bytes: number;
+  /** What is left of it. */
+  readonly characters: number;
+}
+
+const EMPTY_LINE: OpenLine = { bytes: 0, characters: 0 };
+
 /** Told of what is typed. */
 export interface InputObserver {
   /** All of these bytes were typed, and they are no secret. */
@@ -36,12 +47,12 @@ export class PtyInput {
   #observer: InputObserver;
   #encoder = new TextEncoder();
   #last: Promise<void> = Promise.resolve();
-  /** Bytes of the line that was begun, as far as it is known. */
-  #lineBytes = 0;
+  #line: OpenLine = EMPTY_LINE;
   /** Whether what is typed until the end of the line is a secret. */
   #isSecret = false;
-  #hasEnded = false;
-  #cancelWatch: () => void = () => {};
+  #watch: Watch | null = null;
+  /** Resolves when nothing is pending because of a watch; null before the end. */
+  #ended: Promise<void> | null = null;
 
   constructor(
     port: PtyPort,
@@ -63,7 +74,7 @@ export class PtyInput {
     const bytes = toBytes(data, this.#encoder);
     return this.#enqueue(async () => {
       const modes = this.#port.modes();
-      if (!modes?.canonical) this.#lineBytes = 0;
+      if (!modes?.canonical) this.#line = EMPTY_LINE;
       await this.#type(modes?.canonical ? this.#inLines(bytes, modes) : bytes);
       this.#record(bytes, modes);
     });
@@ -73,9 +84,9 @@ export class PtyInput {
   writeRaw(bytes: Uint8Array): Promise<void> {
     return this.#enqueue(async () => {
       const modes = this.#port.modes();
-      this.#lineBytes = modes?.canonical
-        ? scanLines(bytes, modes, this.#lineBytes).open
-        : 0;
+      this.#line = modes?.canonical
+        ? scanLines(bytes, modes, this.#line).open
+        : EMPTY_LINE;
       await this.#type(bytes);
       this.#record(bytes, modes);
     });
@@ -85,14 +96,15 @@ export class PtyInput {
   sendEof(): Promise<void> {
     return this.#enqueue(async () => {
       const modes = this.#port.modes();
-      if (!modes?.canonical || modes.eof === undefined) {
+      if (modes === null) throw brokenPipe();
+      if (!modes.canonical || modes.eof === undefined) {
         throw new TypeError(
           'Cannot send an end of file: the terminal is in raw mode, where write("\\x04") types Ctrl-D',
         );
       }
       // In the middle of a line the first one only hands over what was typed.
-      const count = this.#lineBytes === 0 ? 1 : 2;
-      this.#lineBytes = 0;
+      const count = this.#line.characters === 0 ? 1 : 2;
+      this.#line = EMPTY_LINE;
       await this.#type(new Uint8Array(count).fill(modes.eof));
     });
   }
@@ -104,7 +116,7 @@ export class PtyInput {
    */
   async endInput(signal: AbortSignal): Promise<void> {
     let typed: boolean | undefined;
-    while (!this.#hasEnded && !signal.aborted) {
+    while (this.#ended === null && !signal.aborted) {
       const isCanonical = this.#port.modes()?.canonical;
       if (isCanonical !== typed && this.#port.unreadBytes() === 0) {
         if (isCanonical) await this.sendEof();
@@ -115,10 +127,13 @@ export class PtyInput {
     }
   }
 
-  /** Nobody will read any more: writes that wait reject, and so do later ones. */
-  end(): void {
-    this.#hasEnded = true;
-    this.#cancelWatch();
+  /**
+   * Nobody will read any more: writes that wait reject, and so do later ones.
+   * Resolves when nothing is pending because of them. Idempotent.
+   */
+  end(): Promise<void> {
+    this.#ended ??= this.#watch?.cancel() ?? Promise.resolve();
+    return this.#ended;
   }
 
   #enqueue(task: () => Promise<void>): Promise<void> {
@@ -132,27 +147,23 @@ export class PtyInput {
   async #type(bytes: Uint8Array): Promise<void> {
     requireAttached(bytes);
     for (let rest = bytes; rest.length > 0;) {
-      if (this.#hasEnded) {
-        throw new Deno.errors.BrokenPipe(
-          "Cannot write to the terminal: the program has ended",
-        );
-      }
+      if (this.#ended !== null) throw brokenPipe();
       const count = this.#port.write(rest);
       rest = rest.subarray(count);
       if (count > 0) {
         this.#observer.typed();
         continue;
       }
-      const watch = this.#port.watch("write");
-      this.#cancelWatch = () => watch.cancel();
-      await watch.ready;
+      this.#watch = this.#port.watch("write");
+      await this.#watch.ready;
+      this.#watch = null;
       requireAttached(bytes);
     }
   }
 
   /** The bytes to type so that no line is cut, or an error. */
   #inLines(bytes: Uint8Array, modes: TerminalModes): Uint8Array {
-    const { cuts, open } = scanLines(bytes, modes, this.#lineBytes);
+    const { cuts, open } = scanLines(bytes, modes, this.#line);
     if (cuts.length > 0 && this.#longLines === "reject") {
       throw new RangeError(
         `Cannot write a line of more than ${MAX_LINE_BYTES} bytes: the terminal is in line mode and would cut it`,
@@ -163,7 +174,7 @@ export class PtyInput {
         "Cannot split a line: the terminal has no end-of-file character",
       );
     }
-    this.#lineBytes = open;
+    this.#line = open;
     return insertAt(bytes, cuts, modes.eof ?? 0);
   }
 
@@ -187,24 +198,37 @@ function toBytes(data: unknown, encoder: TextEncoder): Uint8Array {
 
 /**
  * Where lines grow too long, as indices before which one has to be handed over,
- * and the length of the line that is open at the end.
+ * and the line that is open at the end.
  */
 function scanLines(
-  bytes: Uint8Array,
-  { lineEnds }: TerminalModes,
-  before: number,
-): { cuts: number[]; open: number } {
+  typed: Uint8Array,
+  { lineEnds, erase }: TerminalModes,
+  before: OpenLine,
+): { cuts: number[]; open: OpenLine } {
   const cuts: number[] = [];
-  let open = before;
-  for (let index = 0; index < bytes.length; index++) {
-    if (lineEnds[bytes[index]!] === 1) {
-      open = 0;
-    } else if (++open > MAX_LINE_BYTES) {
+  let { bytes, characters } = before;
+  for (let index = 0; index < typed.length; index++) {
+    const byte = typed[index]!;
+    if (lineEnds[byte] === 1) {
+      bytes = characters = 0;
+    } else if (byte === erase) {
+      characters = Math.max(0, characters - 1);
+      if (characters === 0) bytes = 0;
+    } else if (++bytes > MAX_LINE_BYTES) {
       cuts.push(index);
-      open = 1;
+      bytes = characters = 1;
+    } else if ((byte & 0xc0) !== 0x80) {
+      // The others go on with a character of UTF-8.
+      characters++;
     }
   }
-  return { cuts, open };
+  return { cuts, open: { bytes, characters } };
+}
+
+function brokenPipe(): Error {
+  return new Deno.errors.BrokenPipe(
+    "Cannot write to the terminal: the program has ended",
+  );
 }
 
 /** A copy with one more byte before each index; the same bytes without any. */

@@ -8,15 +8,20 @@
 import { Answers } from "./_pty_answer.ts";
 import { OutputBuffer } from "./_pty_buffer.ts";
 import { type Found, PatternSearch } from "./_pty_match.ts";
-import { PtyReadableStream } from "./_pty_stream.ts";
+import { Gate } from "./_pty_gate.ts";
+import { end, PtyReadableStream } from "./_pty_stream.ts";
 import type { PtyPattern } from "./pty.ts";
 import type { PtyPort } from "./_platform/pty_device.ts";
+import type { Watch } from "./_platform/reactor.ts";
 
 /**
  * Unread output that is kept at least, in bytes; older output is dropped at
  * twice as much.
  */
 const CAP_BYTES = 512 * 1024;
+
+/** More than the kernel keeps of a program's output, in bytes. */
+const KERNEL_BYTES = 128 * 1024;
 
 /** A match together with the text that came before it, both consumed. */
 export interface Consumed extends Omit<Found, "fromEnd"> {
@@ -44,20 +49,21 @@ export class PtyOutput {
   /** Counts what was read, since finish() reads too. */
   #arrivals = 0;
   readonly #answers = new Answers();
-  #expiry = Promise.withResolvers<void>();
-  #isExpired = false;
+  #expiry = new Gate();
   #hasEnded = false;
   #ended = Promise.withResolvers<void>();
   #finishing: Promise<void> | null = null;
   /** Settles when whoever consumes the output beside the stream is done. */
   #consumer: Promise<void> | null = null;
-  #cancelWatch: () => void = () => {};
+  #watch: Watch | null = null;
+  /** Resolves when nothing is pending because of canceled watches. */
+  #canceled: Promise<unknown> = Promise.resolve();
 
   constructor(port: PtyPort, observer: OutputObserver | null) {
     this.#port = port;
     this.#observer = observer;
     this.readable = new PtyReadableStream({
-      pull: () => this.#pull(),
+      pull: (controller) => this.#pull(controller),
       cancel: () => this.#discard(),
     });
   }
@@ -138,7 +144,7 @@ export class PtyOutput {
 
   /** While the slave is held nothing of the program's own output can be lost. */
   #readAtOnce(): void {
-    for (let left = 2 * CAP_BYTES; left > 0;) {
+    for (let left = KERNEL_BYTES; left > 0;) {
       const bytes = this.#port.read();
       if (typeof bytes === "string") break;
       this.#take(bytes);
@@ -149,8 +155,7 @@ export class PtyOutput {
   }
 
   #expire(): void {
-    this.#isExpired = true;
-    this.#expiry.resolve();
+    this.#expiry.open();
     this.#cancelWatch();
   }
 
@@ -169,16 +174,16 @@ export class PtyOutput {
   /** Keeps the stream from reading while another consumer does. */
   async #consumeUntil<T>(
     signal: AbortSignal,
-    consume: (over: Promise<false>) => Promise<T>,
+    consume: (over: Gate) => Promise<T>,
   ): Promise<T> {
     const done = Promise.withResolvers<void>();
-    const aborted = Promise.withResolvers<false>();
-    const onAbort = () => aborted.resolve(false);
+    const over = new Gate();
+    const onAbort = () => over.open();
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();
     this.#consumer = done.promise;
     try {
-      return await consume(aborted.promise);
+      return await consume(over);
     } finally {
       this.#consumer = null;
       done.resolve();
@@ -188,13 +193,13 @@ export class PtyOutput {
 
   async #search(
     search: PatternSearch,
-    aborted: Promise<false>,
+    over: Gate,
   ): Promise<Consumed | null> {
     let piece = this.#buffer.text();
     for (;;) {
       const found = search.push(piece);
       if (found) return this.#consume(found);
-      const hasMore = await Promise.race([this.more(), aborted]);
+      const hasMore = await over.unless(this.more());
       piece = this.#buffer.decode();
       if (piece === "" && !hasMore) return null;
     }
@@ -202,14 +207,13 @@ export class PtyOutput {
 
   async #copy(
     write: (bytes: Uint8Array) => Promise<void>,
-    aborted: Promise<false>,
+    over: Gate,
   ): Promise<boolean> {
-    let isOver = false;
-    aborted.then(() => isOver = true);
-    while (!isOver) {
-      if (this.#buffer.byteLength > 0) await write(this.#buffer.take());
-      else if (this.#hasEnded) return true;
-      else await Promise.race([this.more(), aborted]);
+    while (!over.isOpen) {
+      if (this.#buffer.byteLength > 0) {
+        await over.unless(write(this.#buffer.take()));
+      } else if (this.#hasEnded) return true;
+      else await over.unless(this.more());
     }
     return false;
   }
@@ -228,7 +232,7 @@ export class PtyOutput {
     let hasWaited = false;
     await this.#pause();
     try {
-      while (!this.#isExpired) {
+      while (!this.#expiry.isOpen) {
         if (this.#arrivals !== seen) return true;
         const bytes = this.#port.read();
         if (bytes === "end") break;
@@ -251,9 +255,7 @@ export class PtyOutput {
 
   /** Lets the transcript keep up, and others have their turn. */
   async #pause(): Promise<void> {
-    if (this.#observer) {
-      await Promise.race([this.#observer.written, this.#expiry.promise]);
-    }
+    if (this.#observer) await this.#expiry.unless(this.#observer.written);
     // A program that prints without end must not keep timers from firing.
     if (!this.#isBusy) return;
     this.#isBusy = false;
@@ -261,11 +263,15 @@ export class PtyOutput {
   }
 
   async #readable(): Promise<void> {
-    const watch = this.#port.watch("read");
-    this.#cancelWatch = () => watch.cancel();
-    const isReady = await watch.ready;
-    this.#cancelWatch = () => {};
+    this.#watch = this.#port.watch("read");
+    const isReady = await this.#watch.ready;
+    this.#watch = null;
     if (isReady) this.#answers.arrived();
+  }
+
+  #cancelWatch(): void {
+    if (this.#watch === null) return;
+    this.#canceled = Promise.all([this.#canceled, this.#watch.cancel()]);
   }
 
   #take(bytes: Uint8Array): void {
@@ -279,21 +285,22 @@ export class PtyOutput {
     this.#hasEnded = true;
     this.#answers.end();
     this.#port.close();
-    this.#ended.resolve();
+    this.#canceled.then(() => this.#ended.resolve());
   }
 
   /**
-   * Gives the stream what it has asked for, null for its end, or nothing: who
-   * has let the stream go while a read was pending leaves it to others.
+   * Gives the stream what it has asked for and no more: what it keeps is lost
+   * for others. Who has let it go while a read was pending leaves it to them.
    */
-  async #pull(): Promise<Uint8Array<ArrayBuffer> | null | undefined> {
+  async #pull(controller: ReadableByteStreamController): Promise<void> {
     while (this.readable.locked) {
       if (this.#consumer) await this.#consumer;
-      else if (this.#buffer.byteLength > 0) return this.#buffer.take();
-      else if (this.#hasEnded) return null;
+      else if (this.#buffer.byteLength > 0) {
+        const wanted = controller.byobRequest?.view?.byteLength;
+        return controller.enqueue(this.#buffer.take(wanted));
+      } else if (this.#hasEnded) return end(controller);
       else await this.more();
     }
-    return undefined;
   }
 
   /**

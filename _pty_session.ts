@@ -235,7 +235,7 @@ export class PtySession implements Pty {
       await this.stop();
     } finally {
       // A survivor may not read, and a write that waits would never end.
-      this.#input.end();
+      await this.#input.end();
       await this.#handle.closeStreams();
     }
     await this.#transcript?.close();
@@ -275,6 +275,7 @@ export class PtySession implements Pty {
       release: async () => {
         await leader.release();
         await this.#output.ended;
+        await this.#input.end();
         await this.#transcript?.close().catch(() => {
           // Disposal tells about a transcript that is not whole.
         });

@@ -4,8 +4,8 @@
 
 /** Where a stream gets its bytes. */
 export interface ByteSource {
-  /** Bytes, null at the end, or undefined if nobody waits for any more. */
-  pull(): Promise<Uint8Array<ArrayBuffer> | null | undefined>;
+  /** Gives the controller bytes or the end, unless nobody waits any more. */
+  pull(controller: ReadableByteStreamController): Promise<void>;
   cancel(): Promise<void>;
 }
 
@@ -45,18 +45,13 @@ function underlyingSource(
   return {
     type: "bytes",
     pull: (controller) =>
-      pull(source, controller as ReadableByteStreamController),
+      source.pull(controller as ReadableByteStreamController),
     cancel: () => source.cancel(),
   };
 }
 
-async function pull(
-  source: ByteSource,
-  controller: ReadableByteStreamController,
-): Promise<void> {
-  const bytes = await source.pull();
-  if (bytes) controller.enqueue(bytes);
-  if (bytes !== null) return;
+/** Ends a stream. */
+export function end(controller: ReadableByteStreamController): void {
   controller.close();
   // A read into the caller's own buffer ends only with an answer.
   controller.byobRequest?.respond(0);

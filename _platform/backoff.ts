@@ -1,11 +1,12 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
 /** How many tries are left out at most. */
-const MAX_SKIPPED = 64;
+const MAX_SKIPPED = 256;
 
 /**
  * Whether to try what saves time where it works, and costs time where it does
- * not: with each failure in a row twice as many tries are left out.
+ * not: with each failure twice as many tries are left out after the next, with
+ * each success half as many.
  */
 export class Backoff {
   #toSkip = 0;
@@ -21,6 +22,8 @@ export class Backoff {
   /** How the try went. */
   record(isSuccess: boolean): void {
     this.#toSkip = isSuccess ? 0 : this.#penalty;
-    this.#penalty = isSuccess ? 1 : Math.min(2 * this.#penalty, MAX_SKIPPED);
+    this.#penalty = isSuccess
+      ? Math.max(1, this.#penalty / 2)
+      : Math.min(2 * this.#penalty, MAX_SKIPPED);
   }
 }

@@ -1,5 +1,6 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
+import { atMost } from "./at_most.ts";
 import { C, EPOLL_DATA_OFFSET, SIZEOF } from "./constants.ts";
 import { callError, check, Errno } from "./errno.ts";
 import { errno, libc } from "./libc.ts";
@@ -17,7 +18,8 @@ export interface Watch {
   readonly ready: Promise<boolean>;
   /**
    * Ends the watch; the descriptor may be closed at once. Resolves when no
-   * operation is pending because of it. Idempotent.
+   * operation is pending because of it, or soon where no thread was left to
+   * start that operation. Idempotent.
    */
   cancel(): Promise<void>;
 }
@@ -33,6 +35,9 @@ export interface WatchGroup {
 }
 
 const MAX_EVENTS = 128;
+
+/** How long the end of an operation is awaited at most, in milliseconds. */
+const CANCEL_MS = 200;
 
 /** How often descriptors are looked at that nobody keeps the process for. */
 const UNREF_POLL_MS = 20;
@@ -185,7 +190,9 @@ export class EpollInstance {
   }
 
   #ended(): Promise<void> {
-    return this.#inFlight ?? Promise.resolve();
+    return this.#inFlight === null
+      ? Promise.resolve()
+      : atMost(this.#inFlight, CANCEL_MS);
   }
 
   #mustWait(): boolean {

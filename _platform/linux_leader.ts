@@ -109,7 +109,7 @@ export class LinuxLeader implements Leader {
     this.#isGone = true;
     if (this.#reapedAt !== null) this.#closePidfd();
     // Where no thread is left the wait tells nothing, so it is looked at once.
-    else void this.#watch?.cancel();
+    else await this.#watch?.cancel();
     await this.#guard?.standDown();
   }
 

@@ -16,9 +16,6 @@ const LONGEST_PAUSE_MS = 1000;
 /** Longest timer that there is; a wait that it cuts short is made again. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** Longest wait for a canceled one to end, in milliseconds. */
-const CANCEL_MS = 100;
-
 /** By pid, what waits for the leaders that are not reaped yet. */
 export const leaderReactors = new Map<number, ReactorGroup>();
 
@@ -103,7 +100,7 @@ class ExitWait {
   async end(): Promise<void> {
     clearTimeout(this.#timer);
     this.#signal.removeEventListener("abort", this.#cut);
-    if (this.#canceled) await atMost(this.#canceled, CANCEL_MS);
+    await this.#canceled;
   }
 
   readonly #cut = (): void => {
@@ -117,14 +114,6 @@ function hasEnded(pidfd: number): boolean {
   // struct pollfd: int fd, short events, short revents.
   const poll = new Int32Array([pidfd, C.POLLIN]);
   return libc().poll(poll, 1, 0) === 1;
-}
-
-/** Without a thread to be had, a wait does not begin and cannot end either. */
-async function atMost(promise: Promise<void>, ms: number): Promise<void> {
-  const { promise: timeUp, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([promise, timeUp]);
-  clearTimeout(timer);
 }
 
 async function pause(

@@ -49,6 +49,8 @@ export interface TerminalModes {
   readonly echo: boolean;
   /** Whether what is typed is handed over line by line. */
   readonly canonical: boolean;
+  /** The character that erases the last one; undefined if there is none. */
+  readonly erase: number | undefined;
   /** The character that means end of file; undefined if there is none. */
   readonly eof: number | undefined;
   /** For each character, 1 if it ends a line or discards it. */
@@ -92,7 +94,10 @@ export interface PtyPort {
   write(bytes: Uint8Array): number;
   /** Waits once until it may be read or written again. */
   watch(direction: Direction): Watch;
-  /** Looks for output so many milliseconds long, and holds everything else up. */
+  /**
+   * Looks for output so many milliseconds long, and holds everything else up.
+   * False, too, if it took much longer because others had the core.
+   */
   lookFor(ms: number): boolean;
   modes(): TerminalModes | null;
   /** How many typed bytes the program could read at this moment. */
@@ -117,6 +122,12 @@ const MUCH_BYTES = 4096;
  * cores to sleep and wake them costs more time than the page does.
  */
 const PAGE_MS = 0.05;
+
+/** How much longer a look may take, in milliseconds. */
+const LATE_MS = 1;
+
+/** After how long others get their turn while a program prints, in milliseconds. */
+const TURN_MS = 4;
 
 /**
  * A pseudo-terminal: the master, and the slave that is held open so that the
@@ -183,14 +194,15 @@ export class PtyDevice implements PtyPort {
     if (!this.#isOpen) return "end";
     const scratch = PtyDevice.#scratch ??= new Uint8Array(TRANSFER_BYTES);
     let length = 0;
+    const endAt = performance.now() + TURN_MS;
     while (length < scratch.length) {
       const rest = scratch.subarray(length);
       const count = libc().read(this.master, rest, rest.length);
       if (count > 0) {
         length += count;
-        if (length >= MUCH_BYTES && this.#pages.isDue()) {
-          this.#pages.record(this.lookFor(PAGE_MS));
-        }
+        if (length < MUCH_BYTES) continue;
+        if (performance.now() >= endAt) break;
+        if (this.#pages.isDue()) this.#pages.record(this.lookFor(PAGE_MS));
         continue;
       }
       const number = count === 0 ? Errno.EIO : errno();
@@ -208,7 +220,9 @@ export class PtyDevice implements PtyPort {
   lookFor(ms: number): boolean {
     const endAt = performance.now() + ms;
     while (this.#isOpen) {
-      if (unreadBytes(this.master) > 0) return true;
+      if (unreadBytes(this.master) > 0) {
+        return performance.now() < endAt + LATE_MS;
+      }
       if (performance.now() >= endAt) break;
       libc().sched_yield();
     }
@@ -294,7 +308,7 @@ function parseModes(termios: SavedModes): TerminalModes {
     const value = termios[TERMIOS.cc + index];
     return value === 0 ? undefined : value;
   };
-  const { VINTR, VQUIT, VKILL, VEOF, VSUSP, VEOL, VEOL2 } = TTY;
+  const { VINTR, VQUIT, VERASE, VKILL, VEOF, VSUSP, VEOL, VEOL2 } = TTY;
   const special = [VINTR, VQUIT, VKILL, VEOF, VSUSP, VEOL, VEOL2]
     .map(character).filter((value) => value !== undefined);
   const lineEnds = new Uint8Array(256);
@@ -303,6 +317,7 @@ function parseModes(termios: SavedModes): TerminalModes {
   return {
     echo: (lflag & TTY.ECHO) !== 0,
     canonical: (lflag & TTY.ICANON) !== 0,
+    erase: character(VERASE),
     eof: character(VEOF),
     lineEnds,
   };

@@ -23,7 +23,7 @@ function quickAnswers(): Answers {
   return answers;
 }
 
-Deno.test("Backoff leaves out twice as many tries after each failure", () => {
+Deno.test("Backoff leaves out more tries after each failure, and fewer after a success", () => {
   const backoff = new Backoff();
   const skipped = (isSuccess: boolean) => {
     backoff.record(isSuccess);
@@ -32,9 +32,9 @@ Deno.test("Backoff leaves out twice as many tries after each failure", () => {
     return count;
   };
   assertEquals(skipped(true), 0);
-  const failures = Array.from({ length: 9 }, () => skipped(false));
-  assertEquals(failures, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
-  assertEquals([skipped(true), skipped(false)], [0, 1]);
+  const failures = Array.from({ length: 10 }, () => skipped(false));
+  assertEquals(failures, [1, 2, 4, 8, 16, 32, 64, 128, 256, 256]);
+  assertEquals([skipped(true), skipped(true), skipped(false)], [0, 0, 64]);
 });
 
 Deno.test("Answers.look() waits until an answer was quick", () => {

@@ -8,6 +8,7 @@ import {
   alive,
   assertNoneAlive,
   decode,
+  readUntil,
   uniqueSleep,
   until,
   watchLeaks,
@@ -247,3 +248,21 @@ Deno.test("DetachKeys hands on what is no sequence", () => {
   const { bytes, isComplete } = keys.push(new TextEncoder().encode("aaabx"));
   assertEquals([decode(bytes), isComplete], ["a", true]);
 });
+
+Deno.test(
+  "attachPty() gives up although nobody reads its output",
+  NEEDS_FFI,
+  async () => {
+    const [command, ...args] = denoRun("tests/testdata/pty_abort_attached.ts");
+    const child = new Deno.Command(command, {
+      args,
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+    await readUntil(child.stderr, "TimeoutError");
+    child.kill("SIGKILL");
+    await Promise.all([child.stdout.cancel(), child.stderr.cancel()]);
+    await child.status;
+  },
+);

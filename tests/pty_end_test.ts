@@ -9,7 +9,10 @@ import { DeadlineExceededError, withDeadline } from "../timeout.ts";
 import { NEEDS_FFI } from "./_pty_util.ts";
 import {
   alive,
+  allFlags,
   assertNoneAlive,
+  fromRoot,
+  runDeno,
   runProgram,
   uniqueSleep,
   until,
@@ -119,5 +122,16 @@ Deno.test(
       "the session is gone",
       async () => (await alive(unique)).length === 0,
     );
+  },
+);
+
+Deno.test(
+  "a disposal leaves no operation to the sanitizers of a test",
+  NEEDS_FFI,
+  async () => {
+    const path = fromRoot("tests/testdata/sanitized.ts");
+    const { code, stdout } = await runDeno(["test", ...allFlags, path]);
+    assertEquals(code, 0, stdout.slice(-4000));
+    assert(stdout.includes("300 passed"), stdout.slice(-200));
   },
 );

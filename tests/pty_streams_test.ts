@@ -68,3 +68,39 @@ Deno.test("Pty.status does not wait for unread output", NEEDS_FFI, async () => {
   const bytes = await new Response(pty.readable).bytes();
   assertEquals(bytes.length, 8000);
 });
+
+Deno.test(
+  "Pty.readable keeps nothing that waitFor() could find",
+  NEEDS_FFI,
+  async () => {
+    await using pty = spawnPty("sh", ["-c", "printf 'login: '; exec sleep 20"]);
+    const reader = pty.readable.getReader({ mode: "byob" });
+    const { value } = await reader.read(new Uint8Array(3));
+    assertEquals(new TextDecoder().decode(value), "log");
+    reader.releaseLock();
+    assertEquals((await pty.waitFor(": ", 10_000)).before, "in");
+  },
+);
+
+Deno.test(
+  "Pty.sendEof() counts what is left of a line, and rejects after the end",
+  NEEDS_FFI,
+  async () => {
+    await using pty = spawnPty("sh", [
+      "-c",
+      "cat; echo first; cat; echo second; read -r line; echo $line",
+    ]);
+    // Erased to the start of the line, so one end of file is due; else two.
+    await pty.write("aé\x7f\x7f");
+    await pty.sendEof();
+    await pty.waitFor("first", 10_000);
+    await pty.write("aé\x7f");
+    await pty.sendEof();
+    await pty.waitFor("second", 10_000);
+    await pty.write("done\n");
+    await pty.waitFor("done\r\ndone", 10_000);
+    await pty.status;
+    await pty.waitFor([], 10_000, { allowEnd: true });
+    await assertRejects(() => pty.sendEof(), Deno.errors.BrokenPipe);
+  },
+);

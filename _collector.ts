@@ -13,7 +13,7 @@ export class Collector {
   #chunks: Uint8Array<ArrayBuffer>[] = [];
   #length = 0;
   #limit = Infinity;
-  #onLimit: () => void = () => {};
+  #listeners: (() => void)[] = [];
   #drained = false;
   #cancelled = false;
 
@@ -28,18 +28,28 @@ export class Collector {
     return this.#drained;
   }
 
-  /** Calls `onLimit` once if there is more than `bytes`, and keeps no more. */
+  /** The least that was set with {@linkcode limit}. */
+  get maxBytes(): number {
+    return this.#limit;
+  }
+
+  /**
+   * Calls `onLimit` once if there is more than the least of all limits, and
+   * keeps no more.
+   */
   limit(bytes: number, onLimit: () => void): void {
-    this.#limit = bytes;
-    this.#onLimit = onLimit;
-    if (this.#length > bytes) onLimit();
+    this.#limit = Math.min(this.#limit, bytes);
+    this.#listeners.push(onLimit);
+    if (this.#length > this.#limit) this.#tellLimit();
   }
 
   /** What was read so far, cut at the limit. */
   bytes(): Uint8Array<ArrayBuffer> {
-    const bytes: Uint8Array<ArrayBuffer> = concat(this.#chunks);
+    const bytes: Uint8Array<ArrayBuffer> = this.#chunks.length === 1
+      ? this.#chunks[0]!
+      : concat(this.#chunks);
     this.#chunks = [bytes];
-    return bytes.subarray(0, Math.min(bytes.length, this.#limit));
+    return bytes.length > this.#limit ? bytes.slice(0, this.#limit) : bytes;
   }
 
   /** Stops reading and keeps what was read. */
@@ -69,6 +79,10 @@ export class Collector {
     const before = this.#length;
     this.#length += chunk.length;
     if (before <= this.#limit) this.#chunks.push(chunk);
-    if (before <= this.#limit && this.#length > this.#limit) this.#onLimit();
+    if (this.#length > this.#limit) this.#tellLimit();
+  }
+
+  #tellLimit(): void {
+    for (const onLimit of this.#listeners.splice(0)) onLimit();
   }
 }

@@ -26,6 +26,9 @@ type Outcome =
   | { kind: "exit" | "late" | "excess" }
   | { kind: "error"; error: unknown };
 
+/** A timer that is so late was held up by this thread, in milliseconds. */
+const BUSY_MS = 10;
+
 /** Stands in for the status of a leader that could not be ended. */
 const NO_STATUS: Deno.CommandStatus = {
   success: false,
@@ -50,8 +53,10 @@ export async function runGroup(
   reader.limit(maxBytes, () => race.end({ kind: "excess" }));
   const writing = writeInput(race.over);
   writing.catch((error) => race.end({ kind: "error", error }));
+  let hasExited = false;
+  group.leader.status.then(() => hasExited = true);
   group.status.then(() => race.end({ kind: "exit" }));
-  race.startClock(ms);
+  race.startClock(ms, () => hasExited);
 
   const outcome = await race.outcome();
   const inTime = outcome.kind === "exit";
@@ -81,8 +86,8 @@ export async function runGroup(
   });
   const command = group.commandLine;
   if (outcome.kind === "error") throw outcome.error;
-  if (reader.exceeded) {
-    const stream = reader.exceeded;
+  if (reader.excess) {
+    const { stream, maxBytes } = reader.excess;
     throw new OutputLimitError(maxBytes, { stream, command, output, report });
   }
   if (outcome.kind === "late") {
@@ -147,11 +152,19 @@ class Race {
     this.#outcome.resolve(outcome);
   }
 
-  startClock(ms: number): void {
+  /** @param isInTime Whether the end has come already and is only due to be told. */
+  startClock(ms: number, isInTime: () => boolean = () => false): void {
     if (ms === Infinity) return;
     // Unlike setTimeout, this takes more than 24.8 days.
     const clock: Promise<void> = delay(ms, { signal: this.over });
-    clock.then(() => this.end({ kind: "late" }), () => {
+    const dueAt = performance.now() + ms;
+    clock.then(async () => {
+      // A thread that was busy finds the timer due before it has looked at what
+      // else has happened.
+      const wasBusy = performance.now() > dueAt + BUSY_MS;
+      if (wasBusy) await atMost(this.#outcome.promise, BUSY_MS);
+      if (!isInTime()) this.end({ kind: "late" });
+    }, () => {
       // The race was over before.
     });
   }

@@ -35,7 +35,10 @@ export interface DeadlineExceededErrorInit {
 export class DeadlineExceededError extends Error {
   /** The deadline, in milliseconds. */
   readonly ms: number;
-  /** Time from the call until everything was stopped, in milliseconds. */
+  /**
+   * Time from the call until everything was stopped, in milliseconds; for a task
+   * until its signal aborted.
+   */
   readonly durationMs: number;
   /** The command line; undefined for a task. */
   readonly command: string | undefined;

@@ -223,10 +223,10 @@ export class GroupHandle implements Target {
     return await result;
   }
 
-  /** Reads what is piped and not locked, once for all who ask. */
+  /** Reads what is piped and not locked, once for all who ask and then cancel. */
   read(): OutputReader {
     this.#reader ??= new OutputReader(this.leader);
-    return this.#reader;
+    return this.#reader.use();
   }
 
   /** Whether {@linkcode GroupHandle.read} was called: it locks the streams. */

@@ -23,6 +23,9 @@ export function prepareInput(
     throw new TypeError("Cannot write input: 'stdin' is locked");
   }
   const source = toStream(input);
+  if (source.locked) {
+    throw new TypeError("Cannot write input: the stream is locked");
+  }
   return (over) => pipe(source, stdin, over);
 }
 
@@ -49,9 +52,17 @@ async function pipe(
   over: AbortSignal,
 ): Promise<void> {
   try {
-    await source.pipeTo(stdin, { signal: over });
+    await source.pipeTo(stdin, { signal: over, preventAbort: true });
   } catch (error) {
-    if (over.aborted || error instanceof Deno.errors.BrokenPipe) return;
+    const writer = stdin.getWriter();
+    // Which of the two has failed shows here alone.
+    const failure: unknown = writer.desiredSize === null
+      ? await writer.closed.catch((error) => error)
+      : undefined;
+    await writer.abort(error).catch(() => {
+      // It has failed before.
+    });
+    if (over.aborted || failure instanceof Deno.errors.BrokenPipe) return;
     throw error;
   }
 }

@@ -7,11 +7,19 @@ import type { Leader } from "./_platform/platform.ts";
 /** In how many parts pipes are waited for. */
 const DRAIN_PARTS = 10;
 
+/** A stream that gave more than it may. */
+export interface Excess {
+  readonly stream: "stdout" | "stderr";
+  readonly maxBytes: number;
+}
+
 /** Reads the output of a group, for all who ask for it. */
 export class OutputReader {
   #stdout: Collector | null;
   #stderr: Collector | null;
-  #exceeded: "stdout" | "stderr" | null = null;
+  #excess: Excess | null = null;
+  /** Those who want more; the last one ends reading. */
+  #users = 0;
 
   /** Starts to read what is piped, and leaves locked streams alone. */
   constructor(leader: Leader) {
@@ -25,20 +33,26 @@ export class OutputReader {
     return this.#all().every((collector) => collector.drained);
   }
 
-  /** The stream that went over its limit. */
-  get exceeded(): "stdout" | "stderr" | null {
-    return this.#exceeded;
+  /** The first stream that went over its limit, which is the least of all. */
+  get excess(): Excess | null {
+    return this.#excess;
   }
 
   /** Keeps at most `bytes` of each stream, and calls back at the first excess. */
   limit(bytes: number, onExcess: () => void): void {
-    for (const name of ["stdout", "stderr"] as const) {
-      const collector = name === "stdout" ? this.#stdout : this.#stderr;
+    for (const stream of ["stdout", "stderr"] as const) {
+      const collector = stream === "stdout" ? this.#stdout : this.#stderr;
       collector?.limit(bytes, () => {
-        this.#exceeded ??= name;
+        this.#excess ??= { stream, maxBytes: collector.maxBytes };
         onExcess();
       });
     }
+  }
+
+  /** One more user, who calls {@linkcode OutputReader.cancel} in the end. */
+  use(): this {
+    this.#users++;
+    return this;
   }
 
   /**
@@ -61,8 +75,9 @@ export class OutputReader {
     }
   }
 
-  /** Ends reading; what was read stays. */
+  /** Ends reading with the last user; what was read stays. */
   async cancel(): Promise<void> {
+    if (--this.#users > 0) return;
     await Promise.all(this.#all().map((collector) => collector.cancel()));
   }
 
@@ -74,8 +89,9 @@ export class OutputReader {
     const streams = { stdout: this.#stdout, stderr: this.#stderr };
     const output = { ...status, ...more };
     for (const [name, collector] of Object.entries(streams)) {
+      const bytes = collector?.bytes();
       Object.defineProperty(output, name, {
-        get: () => collected(name, collector),
+        get: () => bytes ?? throwNotRead(name),
         // What throws must not be met by whoever prints or serializes all.
         enumerable: collector !== null,
       });
@@ -90,14 +106,8 @@ export class OutputReader {
   }
 }
 
-function collected(
-  name: string,
-  collector: Collector | null,
-): Uint8Array<ArrayBuffer> {
-  if (collector === null) {
-    throw new TypeError(
-      `Cannot get '${name}': '${name}' is not piped, or is read by somebody else`,
-    );
-  }
-  return collector.bytes();
+function throwNotRead(name: string): never {
+  throw new TypeError(
+    `Cannot get '${name}': '${name}' is not piped, or is read by somebody else`,
+  );
 }

@@ -13,6 +13,7 @@ import {
   type TimeoutRun,
   UsageError,
 } from "./_timeout_args.ts";
+import { restoreDefault } from "./_platform/signal_default.ts";
 import { startJob } from "./_timeout_job.ts";
 import { complain, HELP, quote, write } from "./_timeout_text.ts";
 import { type Ending, FAILED, SETTLE_MS, Watch } from "./_timeout_watch.ts";
@@ -41,12 +42,34 @@ const CORE_SIGNALS: readonly string[] = [
 export async function main(args: readonly string[]): Promise<never> {
   let ending: Ending = { code: FAILED };
   try {
+    requireText(args);
     ending = await run(parseTimeoutArgs(args));
   } catch (error) {
     complain(explain(error));
   }
   if (ending.signal !== undefined) await dieOf(ending.signal);
   Deno.exit(ending.code);
+}
+
+/**
+ * The runtime gives a program text alone: an argument of other bytes arrives
+ * changed, and the command would do its work on another file.
+ */
+function requireText(args: readonly string[]): void {
+  if (!args.some((arg) => arg.includes("\ufffd"))) return;
+  try {
+    // A child may read what needs all permissions here.
+    const { stdout } = new Deno.Command("cat", {
+      args: [`/proc/${Deno.pid}/cmdline`],
+      stdin: "null",
+      stderr: "null",
+    }).outputSync();
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(stdout);
+    if (text !== "") return;
+  } catch {
+    // It is none, or nobody can tell.
+  }
+  throw new UsageError("an argument is not UTF-8 and cannot be passed on");
 }
 
 async function run(request: TimeoutRequest): Promise<Ending> {
@@ -163,6 +186,10 @@ function explain(error: unknown): string {
  * what it would have seen without this program. Returns where that fails.
  */
 async function dieOf(signal: Deno.Signal): Promise<void> {
+  // The kernel protects the first process of a container from itself.
+  if (Deno.pid === 1) return;
+  // The runtime ignores this one.
+  if (signal === "SIGPIPE" && !restoreDefault(signal)) return;
   if (CORE_SIGNALS.includes(signal)) forbidCoreDump();
   // The runtime has handlers of its own for some, which step aside one by one,
   // and not at once on a busy machine.

@@ -3,6 +3,7 @@
 /** How the timeout command starts what it runs, signals it and stops it. */
 
 import { delay } from "@std/async/delay";
+import { childStatus } from "./_platform/child_status.ts";
 import type { ProcessInfo } from "./_platform/platform.ts";
 import { handleOf } from "./_registry.ts";
 import { killGroup, type ProcessGroup, spawnGroup } from "./process_group.ts";
@@ -141,7 +142,7 @@ class ForegroundJob implements Job {
       stdout: "inherit",
       stderr: "inherit",
     }).spawn();
-    this.status = this.#child.status.then((status) => {
+    this.status = childStatus(this.#child).then((status) => {
       this.#exited = true;
       return status;
     });
@@ -199,13 +200,20 @@ export function ignoredSignals(): (number: number) => boolean {
 }
 
 /**
- * Whether the parent shares this program's process group and has not stopped
- * by the signal that a terminal sent to the whole group. `deno task` is one.
+ * Whether somebody, a shell, would continue this program if it stopped. There
+ * is nobody if a parent in the same process group has not stopped by the signal
+ * that the terminal sent to all of it (`deno task` is one), and nobody if the
+ * group is orphaned: no parent outside of it is in the same session.
  */
-export function hasUnstoppedParent(): boolean {
-  const [own, parent] = [lookAt(Deno.pid), lookAt(Deno.ppid)];
-  return own !== null && parent !== null && parent.pgid === own.pgid &&
-    !/^[Tt]/.test(parent.state);
+export function hasJobControl(): boolean {
+  const own = lookAt(Deno.pid);
+  let parent = lookAt(Deno.ppid);
+  while (own !== null && parent !== null && parent.pgid === own.pgid) {
+    if (!/^[Tt]/.test(parent.state)) return false;
+    parent = lookAt(parent.ppid);
+  }
+  // Where nothing can be seen it is as usual.
+  return own === null || parent?.session === own.session;
 }
 
 /**
@@ -221,20 +229,32 @@ function isBackgroundOfTerminal(): boolean {
 
 interface Place {
   readonly state: string;
+  readonly ppid: number;
   readonly pgid: number;
+  readonly session: string;
   /** The foreground process group of its terminal, 0 or less if it has none. */
   readonly tpgid: number;
 }
+
+/** What ps(1) calls it, in the order of {@linkcode lookAt}. */
+const PLACE = ["stat", "ppid", "pgid", "sess", "tpgid"];
 
 /** State and groups of a process; null where neither procfs nor ps(1) tells. */
 function lookAt(pid: number): Place | null {
   const stat = readProcfs(`${pid}/stat`);
   // proc_pid_stat(5): state, ppid, pgrp, session, tty_nr, tpgid after the name.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const [state = "", pgid = 0, tpgid = 0] = stat
-    ? [fields[0], fields[2], fields[5]]
+  const [state = "", ppid, pgid, session = "", tpgid] = stat
+    ? fields.toSpliced(4, 1)
     : askPs(pid);
-  return state ? { state, pgid: Number(pgid), tpgid: Number(tpgid) } : null;
+  if (state === "") return null;
+  return {
+    state,
+    ppid: Number(ppid),
+    pgid: Number(pgid),
+    session,
+    tpgid: Number(tpgid),
+  };
 }
 
 /** A file of procfs, which needs all permissions to read; else "". */
@@ -253,7 +273,7 @@ function readProcfs(path: string): string {
 function askPs(pid: number): string[] {
   try {
     const { stdout } = new Deno.Command("ps", {
-      args: ["-o", "stat=", "-o", "pgid=", "-o", "tpgid=", "-p", `${pid}`],
+      args: [...PLACE.flatMap((name) => ["-o", `${name}=`]), "-p", `${pid}`],
       stdin: "null",
       stderr: "null",
     }).outputSync();

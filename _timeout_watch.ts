@@ -7,7 +7,7 @@ import { signalNumber } from "./_platform/signals.ts";
 import type { TimeoutRun } from "./_timeout_args.ts";
 import {
   after,
-  hasUnstoppedParent,
+  hasJobControl,
   ignoredSignals,
   type Job,
   type Stopped,
@@ -209,9 +209,9 @@ export class Watch {
   }
 
   /**
-   * ^Z reaches this program and not the command: stops both. If the parent is
-   * one that does not stop, no shell comes back to continue this program; then
-   * ^Z does nothing, and time limit and Ctrl-C stay in force.
+   * ^Z reaches this program and not the command: stops both. If no shell comes
+   * back to continue this program, ^Z does nothing, and time limit and Ctrl-C
+   * stay in force.
    */
   async #suspend(): Promise<void> {
     if (this.#isSuspended) return;
@@ -219,7 +219,7 @@ export class Watch {
     this.job.signal("SIGSTOP");
     // The parent may get the signal a little later.
     await delay(SETTLE_MS);
-    if (!hasUnstoppedParent()) await this.#stopItself();
+    if (hasJobControl()) await this.#stopItself();
     this.job.signal("SIGCONT");
     this.#isSuspended = false;
   }
@@ -230,7 +230,6 @@ export class Watch {
     this.#listeners.delete("SIGTSTP");
     Deno.removeSignalListener("SIGTSTP", listener);
     await delay(SETTLE_MS);
-    // Discarded by the system where no shell is there to continue this program.
     Deno.kill(Deno.pid, "SIGTSTP");
     await delay(SETTLE_MS);
     if (this.#ended) return;

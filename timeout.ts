@@ -57,12 +57,16 @@ export interface DeadlineOptions extends TaskDeadlineOptions {
    */
   drainMs?: number;
   /**
-   * Most bytes of one stream; more of it stops the group.
+   * Most bytes of one stream; more of it stops the group. Of several calls for
+   * one group the least counts.
    *
    * @default {Infinity}
    */
   maxOutputBytes?: number;
-  /** Written to stdin, which is closed then; a broken pipe is no error. */
+  /**
+   * Written to stdin, which is closed then; a broken pipe is no error. On a
+   * terminal it is typed, and no end of file after it.
+   */
   input?: string | Uint8Array | ReadableStream<Uint8Array>;
 }
 
@@ -70,7 +74,10 @@ export interface DeadlineOptions extends TaskDeadlineOptions {
 export interface GroupOutput extends Deno.CommandOutput {
   /** Time from the call until everything was stopped, in milliseconds. */
   durationMs: number;
-  /** Whom the leader left behind when it exited in time; they were stopped. */
+  /**
+   * Whom the leader left behind when it exited in time; they were stopped,
+   * unless `report.survivors` names them.
+   */
   leftovers: ProcessInfo[];
   /** Whether all output was read; false if somebody still holds a pipe. */
   drained: boolean;

@@ -131,6 +131,8 @@ const SYMBOLS = {
 
   // pid_t getpgid(pid_t pid)
   getpgid: { parameters: ["i32"], result: "i32" },
+  // sighandler_t signal(int signum, sighandler_t handler)
+  signal: { parameters: ["i32", "pointer"], result: "pointer" },
   // int kill(pid_t pid, int sig)
   kill: { parameters: ["i32", "i32"], result: "i32" },
   // int waitid(idtype_t idtype, id_t id, siginfo_t *infop, int options)

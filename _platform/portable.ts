@@ -7,6 +7,7 @@
 
 import { delay } from "@std/async/delay";
 import { containThroughShell } from "./contain.ts";
+import { childStatus } from "./child_status.ts";
 import { type GuardHold, guardRuns, holdGuard } from "./guard.ts";
 import { markEnv } from "./marks.ts";
 import type {
@@ -128,7 +129,7 @@ class PortableLeader implements Leader {
     this.stdin = request.stdin === "piped" ? this.#child.stdin : null;
     this.stdout = request.stdout === "piped" ? this.#child.stdout : null;
     this.stderr = request.stderr === "piped" ? this.#child.stderr : null;
-    this.status = this.#child.status.then((status) => {
+    this.status = childStatus(this.#child).then((status) => {
       this.#exitedAt = performance.now();
       exits.delete(this.pid);
       return status;

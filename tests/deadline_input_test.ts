@@ -116,3 +116,46 @@ Deno.test(
     await writer.close();
   },
 );
+
+Deno.test(
+  "withDeadline() tells a broken pipe from an input that fails",
+  WAITS,
+  async () => {
+    const failing = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new Uint8Array(3)),
+      pull: (controller) =>
+        controller.error(new Deno.errors.BrokenPipe("of the source")),
+    });
+    await using reads = spawnPiped("cat");
+    await assertRejects(
+      () => withDeadline(reads, 20_000, { input: failing }),
+      Deno.errors.BrokenPipe,
+      "of the source",
+    );
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(60_000)),
+      cancel() {
+        throw new Error("cannot be canceled");
+      },
+    });
+    await using closes = spawnPiped("exec <&-; sleep .2; echo done");
+    const output = await withDeadline(closes, 20_000, { input: endless });
+    assertEquals(new TextDecoder().decode(output.stdout), "done\n");
+  },
+);
+
+Deno.test(
+  "withDeadline() refuses a locked input and leaves the group alone",
+  WAITS,
+  async () => {
+    await using group = spawnPiped("echo hi; cat");
+    const input = new ReadableStream<Uint8Array>();
+    input.getReader();
+    await assertRejects(
+      () => withDeadline(group, 20_000, { input }),
+      TypeError,
+      "locked",
+    );
+    assertEquals(await readUntil(group.stdout, "\n"), "hi\n");
+  },
+);

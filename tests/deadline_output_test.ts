@@ -7,6 +7,7 @@ import {
   assertEquals,
   assertInstanceOf,
   assertRejects,
+  assertStrictEquals,
   assertStringIncludes,
   assertThrows,
 } from "@std/assert";
@@ -128,5 +129,47 @@ Deno.test(
       "stderr",
       "abcd",
     ]);
+  },
+);
+
+Deno.test(
+  "withDeadline() keeps to the least limit of several calls for one group",
+  WAITS,
+  async () => {
+    const options = { maxOutputBytes: 10 };
+    await using running = spawnPiped("sleep .2; head -c 100 /dev/zero");
+    const calls = [
+      withDeadline(running, 20_000),
+      withDeadline(running, 20_000, options),
+      withDeadline(running, 20_000, { maxOutputBytes: 50 }),
+    ];
+    for (const call of calls) {
+      const error = await assertRejects(
+        () => call,
+        OutputLimitError,
+        "10 bytes",
+      );
+      assertEquals(error.output?.stdout.byteLength, 10);
+    }
+    await using over = spawnPiped("head -c 100 /dev/zero");
+    const output = await withDeadline(over, 20_000);
+    await assertRejects(
+      () => withDeadline(over, 20_000, options),
+      OutputLimitError,
+      "10 bytes",
+    );
+    assertEquals(output.stdout.length, 100);
+    assertStrictEquals(output.stdout, output.stdout);
+  },
+);
+
+Deno.test(
+  "withDeadline() reads on while somebody else has enough",
+  WAITS,
+  async () => {
+    await using group = spawnPiped("echo a; (sleep .4; echo late) & exit 0");
+    const output = withDeadline(group, 20_000, { drainMs: 15_000 });
+    assertEquals(decode((await group.output()).stdout), "a\n");
+    assertEquals(decode((await output).stdout), "a\nlate\n");
   },
 );

@@ -48,6 +48,22 @@ Deno.test(
 );
 
 Deno.test(
+  "withDeadline() is in time if the leader has exited while this thread was busy",
+  WAITS,
+  async () => {
+    for (let round = 0; round < 3; round++) {
+      await using group = spawnPiped("exit 3");
+      const output = withDeadline(group, 1000);
+      const endAt = performance.now() + 1500;
+      while (performance.now() < endAt) {
+        // Nothing else can happen in this process.
+      }
+      assertEquals((await output).code, 3);
+    }
+  },
+);
+
+Deno.test(
   "withDeadline() gives the status of a leader that dies of a signal",
   WAITS,
   async () => {

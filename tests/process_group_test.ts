@@ -9,6 +9,7 @@ import {
   alive,
   assertNoneAlive,
   decode,
+  isPortable,
   readUntil,
   runProgram,
   uniqueSleep,
@@ -40,6 +41,16 @@ Deno.test(
     });
   },
 );
+
+Deno.test("ProcessGroup.status gives the code of a real-time signal", {
+  ...WAITS,
+  // The runtime keeps a child whose status it cannot tell.
+  sanitizeResources: !isPortable,
+}, async () => {
+  await using group = spawnGroup("bash", ["-c", "kill -34 $$"]);
+  const expected = { success: false, code: 162, signal: null };
+  assertEquals(await group.status, expected);
+});
 
 Deno.test(
   "ProcessGroup.stdin, stdout and stderr throw TypeError unless piped",

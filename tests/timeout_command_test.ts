@@ -7,6 +7,7 @@ import {
   assertStringIncludes,
 } from "@std/assert";
 import { GNU_TIMEOUT, hasGnuTimeout } from "./_gnu_timeout.ts";
+import { DISPOSABLE, NAMESPACE } from "./_hostile.ts";
 import {
   type Outcome,
   runTimeout,
@@ -20,6 +21,7 @@ import {
   type Case,
   forEachOf,
   fromRoot,
+  isPortable,
   runAtOnce,
   uniqueSleep,
 } from "./_util.ts";
@@ -246,9 +248,37 @@ Deno.test("timeout says what is wrong, and tells it by its status", {
   timeout: 60_000,
 }, async (t) => {
   await runAtOnce(t, [
-    ["ends by SIGPIPE's status, which the runtime ignores", async () => {
+    ["dies of SIGPIPE, which the runtime ignores, at once", async () => {
       const { end } = await runTimeout(["5", "sh", "-c", "kill -PIPE $$"]);
-      assertEquals(end, 141);
+      assertEquals(end, isPortable ? 141 : "SIGPIPE");
+    }],
+    ["has the code of a real-time signal", async () => {
+      for (const foreground of [[], ["-f"]]) {
+        const args = [...foreground, "5", "bash", "-c", "kill -34 $$"];
+        assertEquals((await runTimeout(args)).end, 162);
+      }
+    }],
+    [
+      "has the code of a signal as the first process of a namespace",
+      async () => {
+        const program = [...NAMESPACE.slice(0, 5), ...timeoutCommand()];
+        for (const [signal, code] of [["TERM", 143], ["USR1", 138]] as const) {
+          const args = ["5", "sh", "-c", `kill -${signal} $$`];
+          assertEquals((await runTimeout(args, { program })).end, code);
+        }
+      },
+      DISPOSABLE.ignore,
+    ],
+    ["refuses an argument that is not UTF-8", async () => {
+      const command = shellQuote([...timeoutCommand(), "5", "printf", "%s"]);
+      const script = (bytes: string) => `${command} "$(printf '${bytes}')"`;
+      const run = async (bytes: string) =>
+        await runTimeout(["-c", script(bytes)], { program: ["sh"] });
+      const refused = await run("f\\377");
+      assertEquals([refused.end, refused.stdout], [125, ""]);
+      assertStringIncludes(refused.stderr, "not UTF-8");
+      const replacement = await run("f\\357\\277\\275");
+      assertEquals([replacement.end, replacement.stdout], [0, "f\ufffd"]);
     }],
     ["--help and --version print to stdout", async () => {
       const [help, version] = await Promise.all([

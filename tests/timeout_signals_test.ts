@@ -2,6 +2,7 @@
 
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { GNU_TIMEOUT, hasGnuTimeout } from "./_gnu_timeout.ts";
+import { DISPOSABLE, NAMESPACE } from "./_hostile.ts";
 import {
   runTimeout,
   shellQuote,
@@ -131,6 +132,22 @@ Deno.test("timeout obeys signals, and passes them on", {
         assertEquals([end, stdout], [0, "alive\n"]);
       },
       isPortable,
+    ],
+    [
+      "goes on after a ^Z from which no shell would wake it up",
+      async () => {
+        const script = "kill -TSTP $PPID; sleep 0.3; echo alive";
+        const program = [
+          ...["timeout", "-s", "KILL", "30"],
+          ...NAMESPACE,
+          ...["setsid", "--wait"],
+          ...timeoutCommand(),
+        ];
+        const args = ["20", "sh", "-c", script];
+        const { end, stdout } = await runTimeout(args, { program });
+        assertEquals([end, stdout], [0, "alive\n"]);
+      },
+      DISPOSABLE.ignore || !hasGnuTimeout(),
     ],
     [
       "main() ends command and program with 125 at an error nobody caught",

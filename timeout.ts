@@ -115,7 +115,7 @@ export interface GroupOutput extends Deno.CommandOutput {
  * @param options How to run and stop it.
  * @returns Status, output and what was left behind.
  * @throws {DeadlineExceededError} If the leader has not exited in time.
- * @throws {OutputLimitError} If a stream gives more than `maxOutputBytes`.
+ * @throws {OutputLimitError} If a stream gives more than `maxOutputBytes`, also while the group is being stopped.
  * @throws {RangeError} If a number is negative or NaN.
  * @throws {TypeError} If a value has the wrong type, or there is `input` for a stdin that is not piped.
  * @throws {unknown} If `options.signal` aborts: its reason, as it is.

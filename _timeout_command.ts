@@ -21,6 +21,9 @@ import { type Ending, FAILED, SETTLE_MS, Watch } from "./_timeout_watch.ts";
 const CANNOT_RUN = 126;
 const NOT_FOUND = 127;
 
+/** Bits of a file's mode that let anybody execute it, inode(7). */
+const ANY_EXECUTE = 0o111;
+
 /** How often it tries to die of a signal, with SETTLE_MS in between. */
 const DEATH_ATTEMPTS = 50;
 
@@ -132,17 +135,17 @@ function failedToStart(command: string, error: unknown): Ending {
 
 function exitStatusFor(command: string, error: unknown): number {
   if (error instanceof Deno.errors.NotFound) {
-    return isSomewhereInPath(command) ? CANNOT_RUN : NOT_FOUND;
+    return isRefusedInPath(command) ? CANNOT_RUN : NOT_FOUND;
   }
   const denied = error instanceof Deno.errors.PermissionDenied;
   return denied || isExecError(error) ? CANNOT_RUN : FAILED;
 }
 
 /**
- * Whether PATH leads to something of this name. The runtime passes over what
- * is not executable and says that there is nothing.
+ * Whether PATH leads to something of this name that cannot be executed. The
+ * runtime passes over it and says that there is nothing.
  */
-function isSomewhereInPath(command: string): boolean {
+function isRefusedInPath(command: string): boolean {
   const isGranted = (descriptor: Deno.PermissionDescriptor) =>
     Deno.permissions.querySync(descriptor).state === "granted";
   if (
@@ -151,7 +154,8 @@ function isSomewhereInPath(command: string): boolean {
   ) return false;
   return (Deno.env.get("PATH") ?? "").split(":").some((directory) => {
     try {
-      return Deno.lstatSync(`${directory || "."}/${command}`) !== null;
+      const { isFile, mode } = Deno.statSync(`${directory || "."}/${command}`);
+      return !isFile || ((mode ?? 0) & ANY_EXECUTE) === 0;
     } catch {
       return false;
     }

@@ -326,6 +326,25 @@ Deno.test("timeout says what is wrong, and tells it by its status", {
       assertEquals(ends, [124, 124, 0, 125, 125]);
       await assertNoneAlive(a);
     }],
+    ["tells what is missing from what is refused in PATH", async () => {
+      const directory = await Deno.makeTempDir();
+      const env = { PATH: `${directory}:${Deno.env.get("PATH")}` };
+      const write = (name: string, text: string, mode: number) =>
+        Deno.writeTextFile(`${directory}/${name}`, text, { mode });
+      await write("proc-locked", "#!/bin/sh\n", 0o644);
+      await write("proc-lost", "#!/nope/interpreter\n", 0o755);
+      await Deno.mkdir(`${directory}/proc-folder`);
+      await Deno.symlink("nowhere", `${directory}/proc-dangling`);
+      const names = ["locked", "folder", "lost", "dangling", "none"];
+      const run = async (program?: string[]) =>
+        await Promise.all(names.map(async (name) => {
+          const options = program ? { env, program } : { env };
+          return (await runTimeout(["5", `proc-${name}`], options)).end;
+        }));
+      assertEquals(await run(), [126, 126, 127, 127, 127]);
+      if (hasGnuTimeout()) assertEquals(await run([GNU_TIMEOUT]), await run());
+      await Deno.remove(directory, { recursive: true });
+    }],
     ["needs the run permission, says so and fails with 125", async () => {
       const a = uniqueSleep(5);
       const scoped = ["--allow-run=sleep"];

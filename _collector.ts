@@ -45,8 +45,12 @@ export class Collector {
 
   /** What was read so far, cut at the limit. */
   bytes(): Uint8Array<ArrayBuffer> {
-    const bytes: Uint8Array<ArrayBuffer> = this.#chunks.length === 1
-      ? this.#chunks[0]!
+    const [first] = this.#chunks;
+    // One that fills its buffer need not be copied.
+    const isWhole = this.#chunks.length === 1 &&
+      first?.byteLength === first?.buffer.byteLength;
+    const bytes: Uint8Array<ArrayBuffer> = isWhole
+      ? first!
       : concat(this.#chunks);
     this.#chunks = [bytes];
     return bytes.length > this.#limit ? bytes.slice(0, this.#limit) : bytes;

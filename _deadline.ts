@@ -3,6 +3,7 @@
 /** The two races of `withDeadline`: a group or a task against the clock. */
 
 import { delay } from "@std/async/delay";
+import { atMost } from "./_platform/at_most.ts";
 import { DeadlineExceededError, OutputLimitError } from "./_errors.ts";
 import type { GroupHandle } from "./_group.ts";
 import { prepareInput } from "./_input.ts";
@@ -53,24 +54,29 @@ export async function runGroup(
   reader.limit(maxBytes, () => race.end({ kind: "excess" }));
   const writing = writeInput(race.over);
   writing.catch((error) => race.end({ kind: "error", error }));
-  let hasExited = false;
-  group.leader.status.then(() => hasExited = true);
-  group.status.then(() => race.end({ kind: "exit" }));
-  race.startClock(ms, () => hasExited);
+  // The group's own status may wait for others to be seen, or stopped.
+  group.leader.status.then(
+    () => race.end({ kind: "exit" }),
+    (error) => race.end({ kind: "error", error }),
+  );
+  race.startClock(ms);
 
   const outcome = await race.outcome();
   const inTime = outcome.kind === "exit";
   const endAt = performance.now() + drainMs + settings.graceMs + STOP_MARGIN_MS;
-  if (inTime) await reader.drain(drainMs);
-  const { report, seen } = await group.stop({
-    ...settings,
-    looksFirst: inTime,
-  });
-  // Whoever was waited for and still holds a pipe was not found.
   const restMs = inTime ? Math.min(drainMs, DEFAULT_DRAIN_MS) : drainMs;
-  await reader.drain(Math.min(restMs, timeUntil(endAt)));
-  const { drained } = reader;
-  await reader.cancel();
+  let result: StopResult;
+  let drained: boolean;
+  try {
+    if (inTime) await reader.drain(drainMs);
+    result = await group.stop({ ...settings, looksFirst: inTime });
+    // Whoever was waited for and still holds a pipe was not found.
+    await reader.drain(Math.min(restMs, timeUntil(endAt)));
+    ({ drained } = reader);
+  } finally {
+    await reader.cancel();
+  }
+  const { report, seen } = result;
   // A survivor may hold the other end of a full pipe.
   await atMost(writing, Math.min(restMs, timeUntil(endAt)));
 
@@ -152,8 +158,7 @@ class Race {
     this.#outcome.resolve(outcome);
   }
 
-  /** @param isInTime Whether the end has come already and is only due to be told. */
-  startClock(ms: number, isInTime: () => boolean = () => false): void {
+  startClock(ms: number): void {
     if (ms === Infinity) return;
     // Unlike setTimeout, this takes more than 24.8 days.
     const clock: Promise<void> = delay(ms, { signal: this.over });
@@ -163,7 +168,7 @@ class Race {
       // else has happened.
       const wasBusy = performance.now() > dueAt + BUSY_MS;
       if (wasBusy) await atMost(this.#outcome.promise, BUSY_MS);
-      if (!isInTime()) this.end({ kind: "late" });
+      this.end({ kind: "late" });
     }, () => {
       // The race was over before.
     });
@@ -193,17 +198,4 @@ async function statusAfter(
 /** Milliseconds until a time on the clock of `performance.now()`, at least 0. */
 function timeUntil(time: number): number {
   return Math.max(0, time - performance.now());
-}
-
-/** Waits for a promise to settle, whatever comes of it, at most `ms`. */
-async function atMost(promise: Promise<unknown>, ms: number): Promise<void> {
-  const timer = new AbortController();
-  const timeUp: Promise<void> = delay(ms, { signal: timer.signal });
-  await Promise.race([promise, timeUp]).catch(() => {
-    // How a task ends after its deadline makes no difference.
-  });
-  timer.abort();
-  await timeUp.catch(() => {
-    // Cut short.
-  });
 }

@@ -300,19 +300,21 @@ export class GroupHandle implements Target {
   async #onExit(status: Deno.CommandStatus): Promise<Deno.CommandStatus> {
     this.#hasExited = true;
     try {
-      if (this.#stopping) {
-        // Whoever has aborted awaits nothing but the status.
-        const { isAbort, loop } = this.#stopping;
-        if (isAbort) await atMost(loop, LOOK_AT_EXIT_MS);
-      } else if (!this.platform.holdsIdentity) {
-        await this.#settleIfGone();
-      } else if (this.#removeAbortListener && await this.#isSeenEmpty()) {
-        this.#stopListening();
-      }
+      if (this.#stopping === null) await this.#lookAtExit();
+      // Whoever has aborted awaits nothing but the status.
+      const { isAbort, loop }: Partial<Stopping> = this.#stopping ?? {};
+      if (isAbort && loop) await atMost(loop, LOOK_AT_EXIT_MS);
     } catch {
       // A status never rejects; stopping and waiting report what is wrong.
     }
     return status;
+  }
+
+  async #lookAtExit(): Promise<void> {
+    if (!this.platform.holdsIdentity) await this.#settleIfGone();
+    else if (this.#removeAbortListener && await this.#isSeenEmpty()) {
+      this.#stopListening();
+    }
   }
 
   /** Whether nobody is there, in whatever group of the session. */

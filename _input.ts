@@ -46,23 +46,55 @@ function toStream(
   return ReadableStream.from(bytes.length === 0 ? [] : [bytes]);
 }
 
+/**
+ * As `pipeTo` does it, which does not tell which of the two has failed, and
+ * waits for the source although it may never be done with being canceled.
+ */
 async function pipe(
   source: ReadableStream<Uint8Array>,
   stdin: NonNullable<Leader["stdin"]>,
   over: AbortSignal,
 ): Promise<void> {
+  const reader = source.getReader();
+  const writer = stdin.getWriter();
+  let aborted: Promise<void> = Promise.resolve();
+  const giveUp = (reason: unknown) => {
+    reader.cancel(reason).catch(ignore);
+    aborted = writer.abort(reason).catch(ignore);
+  };
+  const onOver = () => giveUp(over.reason);
+  over.addEventListener("abort", onOver, { once: true });
+  if (over.aborted) onOver();
   try {
-    await source.pipeTo(stdin, { signal: over, preventAbort: true });
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      if (await isTaken(writer.write(value))) continue;
+      return giveUp(new Deno.errors.BrokenPipe("Nobody reads the input"));
+    }
+    await isTaken(writer.close());
   } catch (error) {
-    const writer = stdin.getWriter();
-    // Which of the two has failed shows here alone.
-    const failure: unknown = writer.desiredSize === null
-      ? await writer.closed.catch((error) => error)
-      : undefined;
-    await writer.abort(error).catch(() => {
-      // It has failed before.
-    });
-    if (over.aborted || failure instanceof Deno.errors.BrokenPipe) return;
+    if (over.aborted) return;
+    giveUp(error);
+    throw error;
+  } finally {
+    over.removeEventListener("abort", onOver);
+    await aborted;
+    reader.releaseLock();
+    writer.releaseLock();
+  }
+}
+
+/** Whether a write to stdin has succeeded; false if nobody reads any more. */
+async function isTaken(writing: Promise<void>): Promise<boolean> {
+  try {
+    await writing;
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.BrokenPipe) return false;
     throw error;
   }
 }
+
+/** What comes of giving up makes no difference. */
+function ignore(): void {}

@@ -17,7 +17,7 @@ export interface Excess {
 export class OutputReader {
   #stdout: Collector | null;
   #stderr: Collector | null;
-  #excess: Excess | null = null;
+  #exceeded: Excess["stream"] | null = null;
   /** Those who want more; the last one ends reading. */
   #users = 0;
 
@@ -35,7 +35,9 @@ export class OutputReader {
 
   /** The first stream that went over its limit, which is the least of all. */
   get excess(): Excess | null {
-    return this.#excess;
+    const collector = this.#exceeded === "stdout" ? this.#stdout : this.#stderr;
+    if (this.#exceeded === null || collector === null) return null;
+    return { stream: this.#exceeded, maxBytes: collector.maxBytes };
   }
 
   /** Keeps at most `bytes` of each stream, and calls back at the first excess. */
@@ -43,7 +45,7 @@ export class OutputReader {
     for (const stream of ["stdout", "stderr"] as const) {
       const collector = stream === "stdout" ? this.#stdout : this.#stderr;
       collector?.limit(bytes, () => {
-        this.#excess ??= { stream, maxBytes: collector.maxBytes };
+        this.#exceeded ??= stream;
         onExcess();
       });
     }

@@ -5,7 +5,7 @@
 import { pause } from "./_pty_clock.ts";
 import type { PtyPort, TerminalModes } from "./_platform/pty_device.ts";
 import type { Watch } from "./_platform/reactor.ts";
-import { requireAttached } from "./_platform/streams.ts";
+import { requireWhole } from "./_platform/streams.ts";
 
 /**
  * Longest line, without its end, that a terminal in line mode hands over whole,
@@ -72,7 +72,9 @@ export class PtyInput {
   /** Types text or bytes; resolves when the kernel took all of them. */
   write(data: string | Uint8Array): Promise<void> {
     const bytes = toBytes(data, this.#encoder);
+    const { byteLength } = bytes;
     return this.#enqueue(async () => {
+      requireWhole(bytes, byteLength);
       const modes = this.#port.modes();
       if (!modes?.canonical) this.#line = EMPTY_LINE;
       await this.#type(modes?.canonical ? this.#inLines(bytes, modes) : bytes);
@@ -145,7 +147,7 @@ export class PtyInput {
   }
 
   async #type(bytes: Uint8Array): Promise<void> {
-    requireAttached(bytes);
+    const { byteLength } = bytes;
     for (let rest = bytes; rest.length > 0;) {
       if (this.#ended !== null) throw brokenPipe();
       const count = this.#port.write(rest);
@@ -157,7 +159,7 @@ export class PtyInput {
       this.#watch = this.#port.watch("write");
       await this.#watch.ready;
       this.#watch = null;
-      requireAttached(bytes);
+      requireWhole(bytes, byteLength);
     }
   }
 

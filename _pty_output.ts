@@ -57,7 +57,7 @@ export class PtyOutput {
   #consumer: Promise<void> | null = null;
   #watch: Watch | null = null;
   /** Resolves when nothing is pending because of canceled watches. */
-  #canceled: Promise<unknown> = Promise.resolve();
+  #canceled: Promise<void> = Promise.resolve();
 
   constructor(port: PtyPort, observer: OutputObserver | null) {
     this.#port = port;
@@ -138,6 +138,7 @@ export class PtyOutput {
       }
     } catch {
       // The consumer was told; there is nothing more to read.
+      this.#end();
     }
     clearTimeout(timer);
   }
@@ -271,7 +272,8 @@ export class PtyOutput {
 
   #cancelWatch(): void {
     if (this.#watch === null) return;
-    this.#canceled = Promise.all([this.#canceled, this.#watch.cancel()]);
+    const both = Promise.all([this.#canceled, this.#watch.cancel()]);
+    this.#canceled = both.then(() => {});
   }
 
   #take(bytes: Uint8Array): void {

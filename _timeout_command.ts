@@ -60,19 +60,26 @@ export async function main(args: readonly string[]): Promise<never> {
  */
 function requireText(args: readonly string[]): void {
   if (!args.some((arg) => arg.includes("\ufffd"))) return;
+  if (isUtf8(`/proc/${Deno.pid}/cmdline`)) return;
+  throw new UsageError("an argument is not known to be UTF-8, as it has to be");
+}
+
+/** Whether a file that needs all permissions to read here is not empty text. */
+function isUtf8(path: string): boolean {
+  if (Deno.permissions.querySync({ name: "run" }).state !== "granted") {
+    return false;
+  }
   try {
-    // A child may read what needs all permissions here.
     const { stdout } = new Deno.Command("cat", {
-      args: [`/proc/${Deno.pid}/cmdline`],
+      args: [path],
       stdin: "null",
       stderr: "null",
     }).outputSync();
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(stdout);
-    if (text !== "") return;
+    return new TextDecoder("utf-8", { fatal: true }).decode(stdout) !== "";
   } catch {
-    // It is none, or nobody can tell.
+    // Other bytes, or no such program.
+    return false;
   }
-  throw new UsageError("an argument is not UTF-8 and cannot be passed on");
 }
 
 async function run(request: TimeoutRequest): Promise<Ending> {

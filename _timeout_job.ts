@@ -207,13 +207,14 @@ export function ignoredSignals(): (number: number) => boolean {
  */
 export function hasJobControl(): boolean {
   const own = lookAt(Deno.pid);
-  let parent = lookAt(Deno.ppid);
-  while (own !== null && parent !== null && parent.pgid === own.pgid) {
+  for (let ppid = Deno.ppid;;) {
+    const parent = ppid > 0 ? lookAt(ppid) : null;
+    // Who cannot be seen is as usual; the first process of all has no parent.
+    if (own === null || parent === null) return ppid > 0;
+    if (parent.pgid !== own.pgid) return parent.session === own.session;
     if (!/^[Tt]/.test(parent.state)) return false;
-    parent = lookAt(parent.ppid);
+    ppid = parent.ppid;
   }
-  // Where nothing can be seen it is as usual.
-  return own === null || parent?.session === own.session;
 }
 
 /**

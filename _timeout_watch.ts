@@ -3,6 +3,7 @@
 /** What happens while a command runs under the timeout command, and after it. */
 
 import { delay } from "@std/async/delay";
+import { DEFAULT_GRACE_MS } from "./_options.ts";
 import { signalNumber } from "./_platform/signals.ts";
 import type { TimeoutRun } from "./_timeout_args.ts";
 import {
@@ -31,9 +32,6 @@ const FORWARDED: readonly Deno.Signal[] = [
 
 /** One Ctrl-C can arrive twice within this time, from terminal and parent. */
 const REPEAT_MS = 500;
-
-/** Grace period for leftovers where SIGKILL was ruled out for the command. */
-const LEFTOVER_GRACE_MS = 5000;
 
 /** Time for a change of a signal's disposition to take effect. */
 export const SETTLE_MS = 20;
@@ -180,7 +178,8 @@ export class Watch {
     const { keepLeftovers, graceMs, verbose } = this.#request;
     const interrupted = this.#timedOut || this.#firstAt.size > 0;
     if (keepLeftovers && !interrupted) return;
-    const limitMs = graceMs === Infinity ? LEFTOVER_GRACE_MS : graceMs;
+    // SIGKILL is ruled out for the command, and not for these.
+    const limitMs = graceMs === Infinity ? DEFAULT_GRACE_MS : graceMs;
     const rest = this.job.stop("SIGTERM", limitMs, verbose);
     const [stopped] = await Promise.all([this.#stopping ?? rest, rest]);
     if (stopped.survivors.length > 0) {

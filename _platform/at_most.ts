@@ -1,14 +1,19 @@
 // Copyright 2026 the @proc/group authors. MIT license.
 
-/** Waits for a promise to settle, whatever comes of it, at most `ms` (some seconds). */
+import { delay } from "@std/async/delay";
+
+/** Waits for a promise to settle, whatever comes of it, at most `ms`. */
 export async function atMost(
   promise: Promise<unknown>,
   ms: number,
 ): Promise<void> {
-  const { promise: timeUp, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
+  const timer = new AbortController();
+  const timeUp: Promise<void> = delay(ms, { signal: timer.signal });
   await Promise.race([promise, timeUp]).catch(() => {
-    // Whoever started it is told.
+    // How it ends makes no difference.
   });
-  clearTimeout(timer);
+  timer.abort();
+  await timeUp.catch(() => {
+    // Cut short.
+  });
 }

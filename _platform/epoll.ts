@@ -110,6 +110,7 @@ export class EpollInstance {
    */
   readonly #wakeup: number;
   #isWoken = false;
+  #isClosed = false;
   /** Written to by the pending call, so it lives as long as the instance. */
   readonly #events = new Uint8Array(MAX_EVENTS * SIZEOF.epoll_event);
   #inFlight: Promise<void> | null = null;
@@ -161,15 +162,19 @@ export class EpollInstance {
     this.settle();
   }
 
-  /** Resolves when no wait is in flight that only this waiter needed. */
+  /** Resolves when no wait is in flight that only this waiter needed, or soon. */
   remove(waiter: Waiter): Promise<void> {
     if (!this.#forget(waiter)) return Promise.resolve();
     this.settle();
     return this.#mustWait() ? Promise.resolve() : this.#ended();
   }
 
-  /** Frees the descriptors of an instance that is not used any more. */
+  /**
+   * Frees the descriptors of an instance that is not used any more, or whose
+   * isolate ends: a wait that is still in flight then tells nothing.
+   */
   close(): void {
+    this.#isClosed = true;
     this.#stopTimer();
     libc().close(this.#wakeup);
     libc().close(this.#epoll);
@@ -213,6 +218,7 @@ export class EpollInstance {
       STANDARD_SIGNALS,
     );
     this.#inFlight = null;
+    if (this.#isClosed) return;
     // A failed wait leaves its errno on another thread: looking again without
     // waiting either works, after an interruption, or tells the reason here.
     if (count === -1) this.#look();

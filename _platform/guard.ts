@@ -131,7 +131,12 @@ class GuardKeeper {
     const died = this.#guard;
     // Lets go of its end of the pipe, and there is nothing to wait for.
     void died?.close();
-    this.#guard = this.#start();
+    try {
+      this.#guard = this.#start();
+    } catch {
+      // The start of the group fails for the same reason, and tells it.
+      this.#guard = null;
+    }
     for (const leader of this.#announced.values()) {
       this.#guard?.announce(leader);
     }

@@ -2,6 +2,7 @@
 
 /** The guard by `Deno.Command`, which stays while there are groups. */
 
+import { childStatus } from "./child_status.ts";
 import type { Announced, Guard } from "./guard.ts";
 import { type GuardCommand, guardCommand } from "./guard_programs.ts";
 
@@ -48,10 +49,12 @@ function start(
 class CommandGuard implements Guard {
   readonly #child: Deno.ChildProcess;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
+  readonly #status: Promise<Deno.CommandStatus>;
   #alive = true;
 
   constructor(child: Deno.ChildProcess) {
     this.#child = child;
+    this.#status = childStatus(child);
     this.#writer = child.stdin.getWriter();
     this.#writer.closed.catch(ignore);
     // This process ends when it has nothing to do but to be guarded.
@@ -86,12 +89,12 @@ class CommandGuard implements Guard {
     } catch {
       // It is dead already.
     }
-    await this.#child.status;
+    await this.#status;
     await this.#letGo();
   }
 
   async #watch(): Promise<void> {
-    await this.#child.status;
+    await this.#status;
     await this.#letGo();
   }
 

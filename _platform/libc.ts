@@ -55,8 +55,11 @@ const SYMBOLS = {
   },
   // int faccessat(int dirfd, const char *pathname, int mode, int flags)
   faccessat: { parameters: ["i32", "buffer", "i32", "i32"], result: "i32" },
-  // int access(const char *pathname, int mode)
-  access: { parameters: ["pointer", "i32"], result: "i32" },
+  faccessat_pointer: {
+    name: "faccessat",
+    parameters: ["i32", "pointer", "i32", "i32"],
+    result: "i32",
+  },
   // char *getcwd(char *buf, size_t size)
   getcwd: { parameters: ["buffer", "u32"], result: "pointer" },
 

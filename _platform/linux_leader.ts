@@ -108,7 +108,8 @@ export class LinuxLeader implements Leader {
   async release(): Promise<void> {
     this.#isGone = true;
     if (this.#reapedAt !== null) this.#closePidfd();
-    // Where no thread is left the wait tells nothing, so it is looked at once.
+    // Nobody is left to be waited for, so it is looked at once: where no thread
+    // is left the wait would tell nothing.
     else await this.#watch?.cancel();
     await this.#guard?.standDown();
   }

@@ -13,12 +13,9 @@ import {
   currentDirectory,
   fileType,
   findProgram,
-  forgetFound,
   isExecutableFile,
   joinPath,
-  lastFound,
   mayRunAll,
-  noteFound,
   requireRun,
   type SearchOptions,
 } from "./resolve.ts";
@@ -48,10 +45,6 @@ interface PipeEnds {
 /** What to run and with which variables. */
 interface Program {
   readonly path: string;
-  /** How to find it again; undefined where that may not be done any more. */
-  readonly search: SearchOptions | undefined;
-  /** Whether the path is where it was found the last time. */
-  readonly isGuess: boolean;
   readonly cwd: string | undefined;
   /** Addresses of the variables that are this process's own. */
   readonly inherited: BigUint64Array;
@@ -98,10 +91,7 @@ function prepare(request: SpawnRequest): Program {
     home: values.get("HOME"),
   };
   const mayRunAny = mayRunAll();
-  // What is asked for, or run by a shell, must be known for certain.
-  const canSearchAgain = mayRunAny && !request.contain;
-  const known = canSearchAgain ? lastFound(command, search) : undefined;
-  const path = known ?? findOrThrow(command, search);
+  const path = findOrThrow(command, search);
   const replaced = [
     ...Object.keys(env),
     ...(request.terminal ? SIZE_VARIABLES : []),
@@ -119,8 +109,6 @@ function prepare(request: SpawnRequest): Program {
   const marks = markEnv(request.group, request.outlive);
   return {
     path,
-    search: canSearchAgain ? search : undefined,
-    isGuess: known !== undefined,
     cwd: request.cwd === undefined ? undefined : cwd,
     inherited: isWhole
       ? addresses
@@ -224,7 +212,7 @@ function start(
   program: Program,
   actions: readonly FileAction[],
 ): number {
-  const { path, search, isGuess, cwd, inherited, env } = program;
+  const { path, cwd, inherited, env } = program;
   const plan: SpawnPlan = {
     path,
     argv: [path, ...request.args],
@@ -236,15 +224,7 @@ function start(
     resetSignals: request.terminal ? "all" : "pipe",
   };
   const result = posixSpawn(plan);
-  if (result.errno === 0) {
-    if (search && !isGuess) noteFound(request.command, path, search);
-    return result.pid;
-  }
-  if (search && isGuess) {
-    forgetFound(request.command);
-    const path = findOrThrow(request.command, search);
-    return start(request, { ...program, path, isGuess: false }, actions);
-  }
+  if (result.errno === 0) return result.pid;
   if (result.errno !== Errno.ENOEXEC) throw reason(program, result.errno);
   const argv = [SHELL, ...plan.argv];
   const again = posixSpawn({ ...plan, path: SHELL, argv });

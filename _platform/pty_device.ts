@@ -183,7 +183,8 @@ export class PtyDevice implements PtyPort {
   }
 
   unreadBytes(): number {
-    return this.#slave === -1 ? 0 : unreadBytes(this.#slave);
+    if (this.#slave === -1) return 0;
+    return check("ioctl", unreadBytes(this.#slave));
   }
 
   /**
@@ -220,9 +221,8 @@ export class PtyDevice implements PtyPort {
   lookFor(ms: number): boolean {
     const endAt = performance.now() + ms;
     while (this.#isOpen) {
-      if (unreadBytes(this.master) > 0) {
-        return performance.now() < endAt + LATE_MS;
-      }
+      const count = unreadBytes(this.master);
+      if (count !== 0) return count > 0 && performance.now() < endAt + LATE_MS;
       if (performance.now() >= endAt) break;
       libc().sched_yield();
     }
@@ -283,10 +283,9 @@ export class PtyDevice implements PtyPort {
   }
 }
 
-/** How many bytes a read would give at this moment. */
+/** How many bytes a read would give at this moment; -1 with the error number set. */
 function unreadBytes(fd: number): number {
-  check("ioctl", libc().ioctl(fd, TTY.FIONREAD, COUNT));
-  return COUNT[0]!;
+  return libc().ioctl(fd, TTY.FIONREAD, COUNT) === -1 ? -1 : COUNT[0]!;
 }
 
 /** Lets the slave be opened and gives its path. */

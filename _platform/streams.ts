@@ -125,13 +125,13 @@ export class FdWriter extends NonblockingFd {
    * false if the descriptor was closed before it had taken them.
    *
    * @throws {Deno.errors.BrokenPipe} If nobody can read them any more.
-   * @throws {TypeError} If the buffer was transferred meanwhile.
+   * @throws {TypeError} If the buffer was transferred or shrunk meanwhile.
    */
   async write(bytes: Uint8Array): Promise<boolean> {
     if (this.isClosed) return false;
     const { byteLength } = bytes;
     for (let written = 0; written < byteLength;) {
-      requireAttached(bytes);
+      requireWhole(bytes, byteLength);
       const count = this.#tryWrite(bytes.subarray(written));
       if (count !== null) written += count;
       const goesOn = await (count === null ? this.wait("write") : this.pause());
@@ -155,9 +155,9 @@ export class FdWriter extends NonblockingFd {
   }
 }
 
-/** Bytes of a buffer that is not there any more cannot be written. */
-export function requireAttached({ buffer }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.detached) {
+/** Throws where a buffer that is to be written has got shorter meanwhile. */
+export function requireWhole(bytes: Uint8Array, byteLength: number): void {
+  if (bytes.byteLength < byteLength) {
     throw new TypeError(
       "Cannot write the rest of the bytes: their buffer was transferred",
     );

@@ -145,6 +145,20 @@ Deno.test(
 );
 
 Deno.test(
+  "withDeadline() lets stdin go although its input cannot be canceled",
+  WAITS,
+  async () => {
+    await using group = spawnPiped("exit 0");
+    const input = new ReadableStream<Uint8Array>({
+      pull: () => new Promise(() => {}),
+      cancel: () => new Promise(() => {}),
+    });
+    assertEquals((await withDeadline(group, 20_000, { input })).code, 0);
+    assertEquals(group.stdin.locked, false);
+  },
+);
+
+Deno.test(
   "withDeadline() refuses a locked input and leaves the group alone",
   WAITS,
   async () => {

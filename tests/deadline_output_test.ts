@@ -167,9 +167,19 @@ Deno.test(
   "withDeadline() reads on while somebody else has enough",
   WAITS,
   async () => {
-    await using group = spawnPiped("echo a; (sleep .4; echo late) & exit 0");
+    await using group = spawnPiped("echo a; (sleep 2; echo late) & exit 0");
     const output = withDeadline(group, 20_000, { drainMs: 15_000 });
     assertEquals(decode((await group.output()).stdout), "a\n");
     assertEquals(decode((await output).stdout), "a\nlate\n");
+  },
+);
+
+Deno.test(
+  "withDeadline() gives output that fills its buffer",
+  WAITS,
+  async () => {
+    await using group = spawnPiped("echo hi");
+    const { stdout } = await withDeadline(group, 20_000);
+    assertEquals(decode(new Uint8Array(stdout.buffer)), "hi\n");
   },
 );

@@ -107,6 +107,20 @@ Deno.test(
   },
 );
 
+Deno.test("holdGuard() outlives a guard that a real-time signal ends", {
+  ...WAITS,
+  // The runtime keeps a child whose status it cannot tell.
+  sanitizeResources: false,
+}, async () => {
+  const hold = holdGuard("portable");
+  hold.announce(50_000_000);
+  const guard = (await ownGuards()).at(-1);
+  await new Deno.Command("bash", { args: ["-c", `kill -34 ${guard}`] })
+    .output();
+  await until("it is noticed", () => Promise.resolve(!hold.isGuarded()));
+  await hold.standDown();
+});
+
 const FFI = {
   ...WAITS,
   ...skipIf(isPortable, "FFI may not be used"),

@@ -7,7 +7,13 @@ import { linux } from "../_platform/linux.ts";
 import { groupMarkPrefix } from "../_platform/marks.ts";
 import type { ProcessInfo } from "../_platform/platform.ts";
 import { end, FFI, lastGroup, look, snapshotOf, start } from "./_linux.ts";
-import { fromRoot, runProgram, textOf, watchLeaks } from "./_util.ts";
+import {
+  fromRoot,
+  importMap,
+  runProgram,
+  textOf,
+  watchLeaks,
+} from "./_util.ts";
 
 const SIGNALS = "grep -E 'Sig(Ign|Blk)' /proc/self/status";
 
@@ -103,6 +109,7 @@ Deno.test(
     const program = [
       "run",
       "-A",
+      ...importMap,
       fromRoot("tests/testdata/print_environment.ts"),
     ];
     const script = `X=$(printf 'a\\377b') exec "$0" "$@"`;

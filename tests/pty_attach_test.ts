@@ -260,9 +260,12 @@ Deno.test(
       stdout: "piped",
       stderr: "piped",
     }).spawn();
-    await readUntil(child.stderr, "TimeoutError");
-    child.kill("SIGKILL");
-    await Promise.all([child.stdout.cancel(), child.stderr.cancel()]);
-    await child.status;
+    try {
+      await readUntil(child.stderr, "TimeoutError");
+    } finally {
+      child.kill("SIGKILL");
+      await Promise.all([child.stdout.cancel(), child.stderr.cancel()]);
+      await child.status;
+    }
   },
 );

@@ -403,15 +403,24 @@ Deno.test(
   "fdWritableStream() rejects when its bytes are taken away",
   FFI,
   async () => {
-    const { readable, writable } = streams();
-    const bytes = new Uint8Array(2 * PIPE_BYTES);
-    const writer = writable.getWriter();
-    const write = assertRejects(() => writer.write(bytes), TypeError);
-    await nextTask();
-    structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
-    const read = readable.bytes();
-    await write;
-    assertEquals((await read).length, PIPE_BYTES);
+    const takings: ((buffer: ArrayBuffer) => void)[] = [
+      (buffer) => structuredClone(buffer, { transfer: [buffer] }),
+      (buffer) => buffer.resize(PIPE_BYTES),
+    ];
+    for (const takeAway of takings) {
+      const { readable, writable } = streams();
+      const size = 2 * PIPE_BYTES;
+      const bytes = new Uint8Array(
+        new ArrayBuffer(size, { maxByteLength: size }),
+      );
+      const writer = writable.getWriter();
+      const write = assertRejects(() => writer.write(bytes), TypeError);
+      await nextTask();
+      takeAway(bytes.buffer);
+      const read = readable.bytes();
+      await write;
+      assertEquals((await read).length, PIPE_BYTES);
+    }
   },
 );
 

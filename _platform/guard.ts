@@ -18,6 +18,9 @@ import { startCommandGuard } from "./guard_command.ts";
 import { startFfiGuard } from "./guard_ffi.ts";
 import { isWorker } from "./worker.ts";
 
+/** How often a guard is replaced at once: one may die again and again. */
+const MAX_REPLACEMENTS = 10;
+
 /** A guard process. A guard that is dead takes everything and does nothing. */
 export interface Guard {
   /** Whether the process still runs, as far as that is known by now. */
@@ -79,15 +82,19 @@ export function guardRuns(platform: "portable" | "linux"): boolean {
 
 /** Keeps one guard of a kind running and knows what it has to know. */
 class GuardKeeper {
-  readonly #start: () => Guard | null;
+  readonly #start: (onDeath: () => void) => Guard | null;
   readonly #lasting: boolean;
   #guard: Guard | null = null;
   /** Claims that are not stood down, groups in the middle of a start included. */
   #holds = 0;
+  #replacements = 0;
   /** By the leader's pid. */
   readonly #announced = new Map<number, Announced>();
 
-  constructor(start: () => Guard | null, options: { lasting: boolean }) {
+  constructor(
+    start: (onDeath: () => void) => Guard | null,
+    options: { lasting: boolean },
+  ) {
     this.#start = start;
     this.#lasting = options.lasting;
   }
@@ -125,6 +132,13 @@ class GuardKeeper {
     return isAlive;
   }
 
+  /** A guard has died while there were groups, as far as the runtime tells. */
+  #replace(): void {
+    if (this.#holds === 0 || this.#replacements >= MAX_REPLACEMENTS) return;
+    this.#replacements++;
+    this.#ensure();
+  }
+
   /** Starts a guard if there is none or it has died; false if that fails. */
   #ensure(): boolean {
     if (this.#guard?.alive) return true;
@@ -132,7 +146,7 @@ class GuardKeeper {
     // Lets go of its end of the pipe, and there is nothing to wait for.
     void died?.close();
     try {
-      this.#guard = this.#start();
+      this.#guard = this.#start(() => this.#replace());
     } catch {
       // The start of the group fails for the same reason, and tells it.
       this.#guard = null;

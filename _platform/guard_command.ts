@@ -11,13 +11,17 @@ const encoder = new TextEncoder();
 /** Milliseconds of a clock tick in which procfs tells start times. */
 const TICK_MS = 10;
 
-/** Starts a guard, or gives null where that is not possible. */
-export function startCommandGuard(): Guard | null {
+/**
+ * Starts a guard, or gives null where that is not possible.
+ *
+ * @param onDeath Called when it has ended although nobody has closed it.
+ */
+export function startCommandGuard(onDeath: () => void): Guard | null {
   const command = guardCommand();
   if (command === null) return null;
   const child = (command.setsid && start(command, command.setsid)) ||
     start(command, "");
-  return child && new CommandGuard(child);
+  return child && new CommandGuard(child, onDeath);
 }
 
 /**
@@ -51,8 +55,10 @@ class CommandGuard implements Guard {
   readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
   readonly #status: Promise<Deno.CommandStatus>;
   #alive = true;
+  #onDeath: () => void;
 
-  constructor(child: Deno.ChildProcess) {
+  constructor(child: Deno.ChildProcess, onDeath: () => void) {
+    this.#onDeath = onDeath;
     this.#child = child;
     this.#status = childStatus(child);
     this.#writer = child.stdin.getWriter();
@@ -82,6 +88,7 @@ class CommandGuard implements Guard {
 
   /** By SIGKILL, which ends a guard that is still starting, or stopped, too. */
   async close(): Promise<void> {
+    this.#onDeath = ignore;
     // Else the event loop may end before the status is there.
     this.#child.ref();
     try {
@@ -96,6 +103,7 @@ class CommandGuard implements Guard {
   async #watch(): Promise<void> {
     await this.#status;
     await this.#letGo();
+    this.#onDeath();
   }
 
   async #letGo(): Promise<void> {

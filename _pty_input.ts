@@ -24,7 +24,7 @@ const CONTROL_D = Uint8Array.of(4);
 
 /** The line that was begun, as far as it is known. */
 interface OpenLine {
-  /** What was typed of it: erased characters count, since their size is not known. */
+  /** What was typed of it, with what was erased: its size is not known. */
   readonly bytes: number;
   /** What is left of it. */
   readonly characters: number;

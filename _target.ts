@@ -14,7 +14,10 @@ export interface Target {
   readonly platform: Platform;
   /** Its process group. */
   readonly pgid: number;
-  /** Whether a guard ends it should this process die; afterwards, whether one would have. */
+  /**
+   * Whether a guard ends it should this process die; once it is over, whether
+   * one would have.
+   */
   isGuarded(): boolean;
   /** Whether a stop hangs its terminal up first: SIGHUP, as when one is closed. */
   readonly hangsUp?: boolean;

@@ -116,7 +116,10 @@ export interface Leader {
   readonly pid: number;
   /** Start time as in {@linkcode ProcessInfo}; 0 where it is not known. */
   readonly startTime: number;
-  /** Whether a guard ends the group should this process die; afterwards, whether one would have. */
+  /**
+   * Whether a guard ends the group should this process die; once the group is
+   * over, whether one would have.
+   */
   isGuarded(): boolean;
   /** Null unless piped. */
   readonly stdin: WritableStream<Uint8Array<ArrayBufferLike>> | null;
